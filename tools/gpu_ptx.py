@@ -59,7 +59,7 @@ class Assembler:
         """Return it: it runs nothing."""
         return self
 
-    def start(self, linked: Any, count: int, *arguments: Any) -> None:
+    def start(self, linked: Any, count: int, side_by_side: int, *arguments: Any) -> None:
         """Compile a function for these arguments, and stop."""
         raise CompiledError(assembly(linked, self.capability, *arguments))
 

@@ -22,6 +22,7 @@ class Interpreter:
         self.name, self.memory, self.counts = "a fake GPU", memory, [0]
         self.hooks: set[str] = set()
         self.starts: list[int] = []
+        self.side_by_side: list[int] = []
 
     @property
     def linked(self) -> int:
@@ -55,9 +56,10 @@ class Interpreter:
         self.hooks.update(hooks)
         return bind(kernel, **hooks)
 
-    def start(self, linked: Any, count: int, *arguments: Any) -> None:
+    def start(self, linked: Any, count: int, side_by_side: int, *arguments: Any) -> None:
         self.counts[self.place] = max(self.counts[self.place], count)
         self.starts.append(self.place)
+        self.side_by_side.append(side_by_side)
         linked(*arguments)
 
     def has_ended(self) -> bool:

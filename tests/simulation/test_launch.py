@@ -232,9 +232,11 @@ def test_programs_run_side_by_side_until_they_fill_the_device(
     together, in_turn = Interpreter(), Interpreter()
     check(run(together, *jobs), *jobs)
     assert together.starts[:6] == [1, 2, 3, 1, 2, 3]
+    assert max(together.side_by_side) == len(jobs) * len(SEEDS)
     monkeypatch.setattr(sys.modules[Fleet.__module__], "ENOUGH", len(SEEDS))
     check(run(in_turn, *jobs), *jobs)
     assert in_turn.starts == sorted(in_turn.starts)
+    assert set(in_turn.side_by_side) == {len(SEEDS)}
 
 
 class Lender(Interpreter):

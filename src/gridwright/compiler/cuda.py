@@ -237,9 +237,12 @@ class Device:
         """Compile a function that asks for the number of its thread by a hook ``lanes``."""
         return link(kernel, inlined=True, made_for=CUDA(), lanes=lanes, **hooks)
 
-    def start(self, linked: Any, count: int, *arguments: Any) -> None:
-        """Run a function with a thread for each of so many runs; do not wait for it."""
-        size = self._block(linked, count)
+    def start(self, linked: Any, count: int, side_by_side: int, *arguments: Any) -> None:
+        """Run a function with a thread for each of so many runs; do not wait for it.
+
+        As many run ``side_by_side``, with those of other functions.
+        """
+        size = self._block(linked, side_by_side)
         with _as_written(), _linked_once():
             launch = linked[(count + size - 1) // size, size, self.stream]
             self.began.record(self.stream)

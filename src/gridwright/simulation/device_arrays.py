@@ -46,8 +46,8 @@ class Device(Memory, Protocol):
     def beside(self) -> Device:
         """Return this device with a queue of its own: it works on several of them at once."""
 
-    def start(self, linked: Any, count: int, *arguments: Any) -> None:
-        """Run a linked function for so many runs; do not wait for it."""
+    def start(self, linked: Any, count: int, side_by_side: int, *arguments: Any) -> None:
+        """Run a linked function for so many of the runs side by side; do not wait for it."""
 
     def has_ended(self) -> bool:
         """Tell whether nothing that was started is running."""

@@ -39,7 +39,7 @@ from .kernel import (
 )
 from .on_device import HERE, Batch, Job, OnDevice, batches_of, parts_of
 
-ENOUGH = 16_384
+ENOUGH = 65_536
 """Programs run side by side until they have so many runs: these keep a large GPU busy."""
 PAUSE = 0.0005
 """Seconds between two looks at whether a launch has ended."""
@@ -79,7 +79,7 @@ def launch(
             if not running:
                 break
             for fleet in ready(running):
-                fleet.is_alone = len(running) == 1
+                fleet.side_by_side = sum(each.size for each in running)
                 fleet.go_on()
                 until = share_out(fleet, running, until)
                 if fleet.is_done:
@@ -173,7 +173,7 @@ class Fleet:
         self.reasons_there = device.put(self.reasons)
         self.work = sum(batch.work for batch in batches)
         self.seconds, self.share, self.span, self.began = 0.0, 0.0, (0.0, 0.0), inf
-        self.is_alone, self.is_done, self._going = True, False, self._run()
+        self.side_by_side, self.is_done, self._going = self.size, False, self._run()
 
     @property
     def is_ready(self) -> bool:
@@ -272,6 +272,7 @@ class Fleet:
         self.device.start(
             self.linked,
             self.size,
+            self.side_by_side,
             *self.arrays.there,
             self.arrays.where_there,
             self.arguments,
@@ -316,7 +317,7 @@ class Fleet:
         self.rooms[needy] *= 2
         total = int(rooms.sum())
         if (self.all_room + total) * TICKET.itemsize > self.device.free():
-            if self.size == 1 and self.is_alone:
+            if self.side_by_side == 1:
                 raise InputError(
                     f"more than {rooms[0]:,} tasks are in the system at time {count[0].now:g}, "
                     "and the GPU has no memory for more; a shorter horizon needs less"
