@@ -23,9 +23,9 @@ from gridwright import (
 from gridwright.experiments import (
     Pieces,
     Store,
+    Wanted,
     ahead,
     device,
-    pieces,
     random_systems,
     simulate_in_pieces,
 )
@@ -41,7 +41,7 @@ from ..simulation.fake_device import Interpreter
 def fake(monkeypatch: pytest.MonkeyPatch) -> Interpreter:
     """Put a fake device in place of the GPU that most computers lack."""
     found = Interpreter()
-    for module in (ahead, device, pieces, data):
+    for module in (ahead, device, data):
         monkeypatch.setattr(module, "find_device", lambda: found)
     return found
 
@@ -88,6 +88,24 @@ def test_a_run_whose_pieces_cannot_tell_is_not_cut(fake: Interpreter) -> None:
     assert laboratory.whole == {short}
 
 
+def test_long_runs_are_reproduced_side_by_side_after_the_others(fake: Interpreter) -> None:
+    done: list[float] = []
+    laboratory = Laboratory(
+        Scale(2, 1e-3, pieces=(("2.D", Pieces(2, 1.0)),)),
+        on="gpu",
+        show=lambda what, runs: done.append(runs),
+    )
+    runs = [Run("2.D", "lpas"), Run("2.A", "lpas"), Run("2.D", "lpas:tie=random")]
+    laboratory.simulate_ahead(runs)
+    assert (fake.side_by_side[0], max(fake.side_by_side)) == (2, 2 * 4)
+    launched = len(fake.starts)
+    assert all(laboratory.result(run).tasks > 0 for run in runs)
+    assert len(fake.starts) == launched, "all were found"
+    assert not laboratory.whole
+    assert done == sorted(done)
+    assert done[-1] == len(runs)
+
+
 def test_a_comparison_is_one_launch_a_program(fake: Interpreter) -> None:
     shares: list[float] = []
     names = ["mct", "lpas"]
@@ -124,14 +142,13 @@ def test_replications_that_are_kept_are_not_run_again(fake: Interpreter, tmp_pat
 
 
 def test_a_long_run_is_the_mean_of_its_pieces_and_is_kept(
-    fake: Interpreter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fake: Interpreter, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(pieces, "AT_ONCE", 8)
-    system, cut = load("2.B"), Pieces(4, 2.0)
+    system = load("2.B")
     store, shares = Store(tmp_path / "results.sqlite", anywhere=True), [0.0]
-    given = (system, "lpas", 40.0, 3, 1, cut, store)
-    found = simulate_in_pieces(*given, shares.append)
-    assert (fake.linked, max(fake.counts), shares[-1]) == (2, 8, 1.0)  # two runs, then one
+    wanted = Wanted(system, "lpas", 40.0, 3, 1, pieces=Pieces(4, 2.0))
+    found = simulate_in_pieces(wanted, store, shares.append)
+    assert (fake.linked, max(fake.counts), shares[-1]) == (1, 12, 1.0)
     assert sorted(shares) == shares
     for k, run in enumerate(found.replications):
         parts = [
@@ -152,8 +169,8 @@ def test_a_long_run_is_the_mean_of_its_pieces_and_is_kept(
         assert run.responded == pytest.approx(left)
         assert run.response == pytest.approx(number * 40.0 / left)  # Little's law
         assert run.number[-1] == np.mean([each.number[-1] for each in parts])
-    again = simulate_in_pieces(*given)
-    assert fake.linked == 2
+    again = simulate_in_pieces(wanted, store)
+    assert fake.linked == 1
     assert again.as_json() == found.as_json()
 
 
@@ -161,7 +178,7 @@ def test_pieces_start_from_one_drawn_state_and_go_their_own_ways(fake: Interpret
     """Only the availability of the machine differs, so the pieces share what is drawn first."""
     chain = {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 1}
     queue = System(arrivals=[0.5], rates=[[1.0]], availability=[chain])
-    found = simulate_in_pieces(queue, "fcfs", 400.0, 2, 1, Pieces(2, 20.0))
+    found = simulate_in_pieces(Wanted(queue, "fcfs", 400.0, 2, 1, pieces=Pieces(2, 20.0)))
     assert max(fake.counts) == 4
     assert len({run.tasks for run in found.replications}) == 2
     assert found.stable
@@ -169,7 +186,8 @@ def test_pieces_start_from_one_drawn_state_and_go_their_own_ways(fake: Interpret
 
 def test_growth_shows_in_pieces(fake: Interpreter) -> None:
     queue = System(arrivals=[3.0], rates=[[1.0]])
-    assert simulate_in_pieces(queue, "fcfs", 400.0, 2, 1, Pieces(4, 20.0)).stable is False
+    wanted = Wanted(queue, "fcfs", 400.0, 2, 1, pieces=Pieces(4, 20.0))
+    assert simulate_in_pieces(wanted).stable is False
 
 
 @pytest.mark.parametrize(

@@ -396,9 +396,8 @@ def reproduce(
         store = kept_results(results, fresh=fresh)
         laboratory = reproduction.Laboratory(scale, seed, threads, on, store)
 
-        def tell(what: object, done: float) -> None:
-            share = (len(laboratory.results) + done) / max(needed, 1)
-            tell_of("reproduce", min(share, 1.0), note=str(what))
+        def tell(what: str, done: float) -> None:
+            tell_of("reproduce", min(done / max(needed, 1), 1.0), note=what)
 
         laboratory.show = tell
         laboratory.simulate_ahead(reproduction.runs_of(chosen))

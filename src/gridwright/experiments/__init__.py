@@ -1,7 +1,7 @@
 """Experiments: replicated simulations, comparisons of policies, sweeps; here or on a cluster."""
 
 from .adversary import Adversary, adversary
-from .ahead import Wanted, simulate_ahead
+from .ahead import Wanted, simulate_ahead, simulate_in_pieces
 from .compare import Comparison, Difference, compare, with_known_load
 from .contest import Bout, Contest, Standing, contest
 from .device import GPU
@@ -9,7 +9,7 @@ from .families import FAMILIES, random_systems
 from .gaps import Far, Gaps, gaps
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .over_time import SweepOverTime, sweep_over_time
-from .pieces import Pieces, simulate_in_pieces
+from .pieces import Pieces
 from .result import ClassResult, Result, in_words
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
 from .simulate import HORIZON, simulate

@@ -7,6 +7,7 @@ replications here.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -17,7 +18,10 @@ from ..policies import Policy
 from ..policies import find as find_policy
 from ..simulation import Job, Replication, launch
 from .device import GPU, find_device, job_of
+from .pieces import Pieces, in_pieces, joined
 from .rehearsal import prepare
+from .result import Result
+from .results_by_kind import result_of
 from .simulate import PolicyGiven, SystemGiven, check_numbers, options_of, resolve, seeds_of
 from .store import Kept, text_of
 
@@ -32,6 +36,8 @@ class Wanted(NamedTuple):
     seed: int
     warmup: float = 0.0
     tails: bool = False
+    pieces: Pieces | None = None
+    """How every replication is cut; then ``simulate_in_pieces`` finds it."""
 
 
 class Ahead:
@@ -99,18 +105,14 @@ def simulate_ahead(
     progress: Callable[[float], None] = lambda share: None,
 ) -> Ahead:
     """Run all replications that some calls of ``simulate`` will need on the GPU, together."""
-    ahead = Ahead(store)
+    ahead = store if isinstance(store, Ahead) else Ahead(store)
     jobs: list[Job] = []
     keys: list[list[str]] = []
+    cuts: list[Pieces | None] = []
     prepared: dict[Any, Policy] = {}
     asked: set[str] = set()
     for each in wanted:
-        system, horizon = resolve(each.system, each.horizon)
-        policy = find_policy(each.policy)
-        check_numbers(horizon, each.replications, each.seed, each.warmup)
-        options = options_of(system, policy, horizon, each.warmup, tails=each.tails, on=GPU)
-        seeds = seeds_of(each.seed, 0, each.replications)
-        found = {ahead.key(system, policy, seed, {**options, "on": GPU}): seed for seed in seeds}
+        system, policy, options, found = _named(each, ahead)
         missing = {k: s for k, s in found.items() if k not in asked and ahead.get(k) is None}
         asked.update(missing)
         if missing:
@@ -118,13 +120,53 @@ def simulate_ahead(
                 prepared[policy.decide] = prepare(system, policy, options["rng"])
             if prepared.get(policy.decide, policy).allocating:
                 policy = prepared[policy.decide]
-            jobs.append(job_of(system, policy, list(missing.values()), options))
+            job = job_of(system, policy, list(missing.values()), options)
+            jobs.append(job if each.pieces is None else in_pieces(job, each.pieces))
             keys.append(list(missing))
+            cuts.append(each.pieces)
+    parts: defaultdict[str, dict[int, Replication]] = defaultdict(dict)
+
+    def on_done(job: int, number: int, replication: Replication) -> None:
+        cut = cuts[job]
+        if cut is None:
+            ahead.put(keys[job][number], replication)
+            return
+        key, piece = keys[job][number // cut.number], number % cut.number
+        parts[key][piece] = replication
+        if len(parts[key]) == cut.number:
+            every = parts.pop(key)
+            length = jobs[job].horizon - jobs[job].warmup
+            ahead.put(key, joined([every[k] for k in range(cut.number)], length))
+
     if jobs:
-        launch(
-            find_device(),
-            jobs,
-            lambda job, number, replication: ahead.put(keys[job][number], replication),
-            progress,
-        )
+        launch(find_device(), jobs, on_done, progress)
     return ahead
+
+
+def simulate_in_pieces(
+    wanted: Wanted,
+    store: Kept | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> Result:
+    """Simulate long replications on the GPU, each in pieces, unless they were run ahead.
+
+    The number in system is noted as a mean over the pieces, from the start of their warm-up.
+    """
+    ahead = simulate_ahead([wanted], store, progress)
+    system, policy, options, found = _named(wanted, ahead)
+    runs: Any = tuple(map(ahead.get, found))
+    return result_of(system, policy, options["horizon"], 0.0, wanted.seed, runs, ())
+
+
+def _named(
+    each: Wanted, ahead: Ahead
+) -> tuple[System, Policy, dict[str, Any], dict[str, np.random.SeedSequence]]:
+    """Return what a call runs, under which conditions, and the seed of each key."""
+    system, horizon = resolve(each.system, each.horizon)
+    policy = find_policy(each.policy)
+    warmup = each.warmup if each.pieces is None else each.pieces.warmup
+    check_numbers(horizon, each.replications, each.seed, warmup)
+    options = options_of(system, policy, horizon, each.warmup, tails=each.tails, on=GPU)
+    where = {**options, "on": GPU if each.pieces is None else (GPU, *each.pieces)}
+    seeds = seeds_of(each.seed, 0, each.replications)
+    return system, policy, options, {ahead.key(system, policy, s, where): s for s in seeds}

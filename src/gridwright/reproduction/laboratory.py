@@ -104,15 +104,17 @@ QUICK = Scale(5, 1 / 20, LONG)
 
 @dataclass
 class Laboratory:
-    """Run experiments, each once; ``show`` is called with the progress of each run."""
+    """Run experiments, each once; ``show`` is told what is run, and how many runs are done."""
 
     scale: Scale = PUBLISHED
     seed: int = 1
     threads: int | None = None
     on: str | None = None
     store: Kept | None = None
-    show: Callable[[Run, float], None] = lambda run, done: None
+    show: Callable[[str, float], None] = lambda what, done: None
     results: dict[Run, Result] = field(default_factory=dict)
+    ahead: set[Run] = field(default_factory=set)
+    """Runs that were simulated before their results are asked for."""
     whole: set[Run] = field(default_factory=set)
     """Runs that are not cut, because their pieces are too short to tell whether they settle."""
     discarded: float = 0.0
@@ -126,11 +128,23 @@ class Laboratory:
         return _work(len(found), sum(r.tasks for _, r in found), here, there)
 
     def simulate_ahead(self, runs: Sequence[Run]) -> None:
-        """Simulate on the GPU, all together, those of some runs that can; others are left."""
-        whole = [run for run in runs if self.scale.pieces_of(run.system) is None]
-        calls = [Wanted(*self._call(run)) for run in whole if self._place(run) == GPU]
-        if calls:
-            self.store = simulate_ahead(calls, self.store, lambda done: self.show(runs[0], done))
+        """Simulate on the GPU those of some runs that can; others are left.
+
+        All that are whole run together, then all that are cut: these take longer.
+        """
+        there = [run for run in runs if self._place(run) == GPU]
+        whole = [run for run in there if self.cut_of(run) is None]
+        cut = [run for run in there if self.cut_of(run) is not None]
+        for some, what in ((whole, "runs on the GPU"), (cut, "long runs on the GPU")):
+            if some:
+                self._simulate_together(some, f"{len(some)} {what}")
+
+    def _simulate_together(self, runs: Sequence[Run], what: str) -> None:
+        """Simulate runs on the GPU, all of them together."""
+        before = len(self.ahead)
+        tell = lambda share: self.show(what, before + share * len(runs))  # noqa: E731
+        self.store = simulate_ahead(map(self._wanted, runs), self.store, tell)
+        self.ahead.update(runs)
 
     def result(self, run: Run) -> Result:
         """Return the result of a run."""
@@ -145,21 +159,30 @@ class Laboratory:
     def _simulated(self, run: Run) -> Result:
         cut = self.cut_of(run)
         if cut is not None:
-            system, policy, length, times, seed = self._call(run)
-            assert length is not None
-            what = (system, policy, length, times, seed, cut, self.store)
-            found = simulate_in_pieces(*what, lambda done: self.show(run, done))
+            found = simulate_in_pieces(
+                self._wanted(run), self.store, lambda done: self._tell(run, done)
+            )
             if found.stable is not None:
                 return found
             self.whole.add(run)
+            self.ahead.discard(run)
             self.discarded += found.seconds
         return simulate(
             *self._call(run),
             threads=self.threads,
             on=self._place(run),
             store=self.store,
-            progress=lambda done, runs: self.show(run, done),
+            progress=lambda done, runs: self._tell(run, done),
         )
+
+    def _tell(self, run: Run, share: float) -> None:
+        """Show how many runs are done, with a share of one that is being simulated."""
+        more = 0.0 if run in self.ahead else share
+        self.show(str(run), len(self.results.keys() | self.ahead) + more)
+
+    def _wanted(self, run: Run) -> Wanted:
+        """Return what the GPU is to simulate for a run."""
+        return Wanted(*self._call(run), pieces=self.cut_of(run))
 
     def _call(self, run: Run) -> tuple[System, str, float | None, int, int]:
         """Return what a run is, how long and how often it is run, and its seed."""

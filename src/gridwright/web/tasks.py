@@ -92,9 +92,9 @@ class TableTask(Task):
         laboratory = reproduction.Laboratory(scale, store=Store())
         needed = max(len(reproduction.runs_of([reproduction.targets()[self.table]])), 1)
 
-        def show(run: Any, done: float) -> None:
+        def show(what: str, done: float) -> None:
             self.go_on()
-            self.share = min((len(laboratory.results) + done) / needed, 1.0)
+            self.share = min(done / needed, 1.0)
 
         laboratory.show = show
         (found,) = reproduction.reproduce(self.table, laboratory=laboratory)
