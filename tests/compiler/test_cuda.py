@@ -5,7 +5,7 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -197,3 +197,24 @@ def test_what_was_copied_to_a_gpu_may_change_here(monkeypatch: pytest.MonkeyPatc
     stream.synchronize()
     assert three.array.tolist() == [1, 2] * 3
     assert longer.array.tolist() == [1, 5, 7, 7]
+
+
+def test_warps_are_filled_only_if_all_runs_side_by_side_need_it() -> None:
+    launched: list[tuple[int, int]] = []
+
+    class Linked:
+        """A program that needs 64 registers a thread."""
+
+        overloads = MappingProxyType({(): SimpleNamespace(regs_per_thread=64)})
+
+        def __getitem__(self, shape: tuple[int, int, None]) -> Any:
+            launched.append(shape[:2])
+            return lambda: None
+
+    mark = SimpleNamespace(record=lambda stream: None)
+    device = Device.__new__(Device)
+    device.stream, device.began, device.ended = None, mark, mark
+    device.unit = SimpleNamespace(MAX_REGISTERS_PER_MULTIPROCESSOR=65_536, MULTIPROCESSOR_COUNT=132)
+    for side_by_side in (3_840, 7_680, 49_920, 65_536 * 2):
+        device.start(Linked(), 3_840, side_by_side)
+    assert launched == [(3840, 1), (1920, 2), (240, 16), (60, 64)]

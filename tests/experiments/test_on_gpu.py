@@ -31,7 +31,7 @@ from gridwright.experiments import (
 )
 from gridwright.policies import find
 from gridwright.reproduction import Laboratory, Run, data, data_of, reproduce
-from gridwright.reproduction.laboratory import Scale
+from gridwright.reproduction.laboratory import PARTS, Scale
 from gridwright.simulation import replicate
 
 from ..simulation.fake_device import Interpreter
@@ -88,22 +88,50 @@ def test_a_run_whose_pieces_cannot_tell_is_not_cut(fake: Interpreter) -> None:
     assert laboratory.whole == {short}
 
 
+def test_a_run_that_is_simulated_anew_is_not_counted_as_done(fake: Interpreter) -> None:
+    short, done = Run("2.A", "lpas"), list[float]()
+    laboratory = Laboratory(Scale(2, 1e-3, pieces=(("2.", Pieces(2, 1.0)),)), on="gpu")
+    laboratory.simulate_ahead([short])
+    laboratory.show = lambda what, runs: done.append(runs)
+    laboratory.result(short)
+    assert laboratory.whole == {short}
+    assert done == sorted(done)
+    assert done[0] < done[-1] == 1.0
+
+
+LONG = Scale(3, 5e-4, pieces=(("2.D", Pieces(2, 1.0)),))
+RUNS = [Run("2.D", "lpas"), Run("2.A", "lpas"), Run("2.D", "lpas:tie=random")]
+"""Two of them are long."""
+
+
 def test_long_runs_are_reproduced_side_by_side_after_the_others(fake: Interpreter) -> None:
     done: list[float] = []
-    laboratory = Laboratory(
-        Scale(2, 1e-3, pieces=(("2.D", Pieces(2, 1.0)),)),
-        on="gpu",
-        show=lambda what, runs: done.append(runs),
-    )
-    runs = [Run("2.D", "lpas"), Run("2.A", "lpas"), Run("2.D", "lpas:tie=random")]
-    laboratory.simulate_ahead(runs)
-    assert (fake.side_by_side[0], max(fake.side_by_side)) == (2, 2 * 4)
+    laboratory = Laboratory(LONG, on="gpu", show=lambda what, runs: done.append(runs))
+    laboratory.simulate_ahead(RUNS)
+    assert (fake.side_by_side[0], max(fake.side_by_side)) == (3, 2 * 2 * 3 // PARTS)
     launched = len(fake.starts)
-    assert all(laboratory.result(run).tasks > 0 for run in runs)
+    assert all(laboratory.result(run).tasks > 0 for run in RUNS)
     assert len(fake.starts) == launched, "all were found"
     assert not laboratory.whole
     assert done == sorted(done)
-    assert done[-1] == len(runs)
+    assert done[-1] == len(RUNS)
+
+
+def test_parts_of_long_runs_that_are_done_are_kept(fake: Interpreter, tmp_path: Path) -> None:
+    def kill(what: str, runs: float) -> None:
+        if "long runs" in what and runs > 2 * (PARTS - 1) / PARTS:
+            raise KeyboardInterrupt
+
+    long = RUNS[::2]
+    path = tmp_path / "results.sqlite"
+    with pytest.raises(KeyboardInterrupt):
+        Laboratory(LONG, on="gpu", store=Store(path), show=kill).simulate_ahead(long)
+    fake.counts.clear()
+    resumed, whole = Laboratory(LONG, on="gpu", store=Store(path)), Laboratory(LONG, on="gpu")
+    resumed.simulate_ahead(long)
+    assert max(fake.counts) == 2 * 3 // PARTS, "only the last part of each is run"
+    for run in long:
+        assert np.array_equal(values(resumed.result(run)), values(whole.result(run)))
 
 
 def test_a_comparison_is_one_launch_a_program(fake: Interpreter) -> None:
@@ -174,14 +202,37 @@ def test_a_long_run_is_the_mean_of_its_pieces_and_is_kept(
     assert again.as_json() == found.as_json()
 
 
+CHAIN = {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 1}
+DRAWN = System(arrivals=[0.5], rates=[[1.0]], availability=[CHAIN])
+"""The state at time 0 is drawn."""
+
+
 def test_pieces_start_from_one_drawn_state_and_go_their_own_ways(fake: Interpreter) -> None:
     """Only the availability of the machine differs, so the pieces share what is drawn first."""
-    chain = {"states": [1, 0.5], "transition": [[0.9, 0.1], [0.3, 0.7]], "step": 1}
-    queue = System(arrivals=[0.5], rates=[[1.0]], availability=[chain])
-    found = simulate_in_pieces(Wanted(queue, "fcfs", 400.0, 2, 1, pieces=Pieces(2, 20.0)))
+    found = simulate_in_pieces(Wanted(DRAWN, "fcfs", 400.0, 2, 1, pieces=Pieces(2, 20.0)))
     assert max(fake.counts) == 4
     assert len({run.tasks for run in found.replications}) == 2
     assert found.stable
+
+
+def test_pieces_are_the_same_whichever_were_run_before(fake: Interpreter, tmp_path: Path) -> None:
+    wanted = Wanted(DRAWN, "fcfs", 400.0, 3, 1, pieces=Pieces(2, 20.0))
+    store = Store(tmp_path / "results.sqlite", anywhere=True)
+    simulate_in_pieces(wanted._replace(replications=1), store)
+    fake.counts.clear()
+    resumed, whole = simulate_in_pieces(wanted, store), simulate_in_pieces(wanted)
+    assert (min(filter(None, fake.counts)), max(fake.counts)) == (4, 6)
+    assert values(resumed)[0].tolist() == values(whole)[0].tolist()
+
+
+def test_whole_runs_and_those_in_pieces_are_kept_apart(fake: Interpreter, tmp_path: Path) -> None:
+    store = Store(tmp_path / "results.sqlite", anywhere=True)
+    wanted = Wanted(load("2.B"), "lpas", 40.0, 2, 1)
+    cuts = (Pieces(2, 2.0), Pieces(4, 2.0), Pieces(2, 4.0))
+    several = [simulate_in_pieces(wanted._replace(pieces=cut), store) for cut in cuts]
+    several.append(simulate("2.B", "lpas", 40.0, 2, on="gpu", store=store))
+    assert fake.linked == len(several)
+    assert len({each.replications[0].tasks for each in several}) == len(several)
 
 
 def test_growth_shows_in_pieces(fake: Interpreter) -> None:

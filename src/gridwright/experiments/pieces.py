@@ -39,14 +39,18 @@ class Pieces(NamedTuple):
 
 
 def in_pieces(job: Job, cut: Pieces) -> Job:
-    """Return a job with the pieces of every replication, one replication after the other."""
-    seeds = [
-        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, piece))
-        for seed in job.seeds
-        for piece in range(cut.number)
-    ]
-    length, alike = cut.warmup + job.horizon / cut.number, job.system.assumed is None
-    return Job(job.system, job.policy, seeds, length, cut.warmup, alike=alike)
+    """Return a job with the pieces of every replication, one replication after the other.
+
+    All start from what the first piece of the first replication draws, whichever of them are run.
+    """
+
+    def piece_of(replication: tuple[int, ...], piece: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(job.seeds[0].entropy, spawn_key=(*replication, piece))
+
+    seeds = [piece_of(each.spawn_key, k) for each in job.seeds for k in range(cut.number)]
+    start = piece_of((0,), 0) if job.system.assumed is None else None
+    length = cut.warmup + job.horizon / cut.number
+    return Job(job.system, job.policy, seeds, length, cut.warmup, start=start)
 
 
 def joined(pieces: Sequence[Replication], length: float) -> Replication:

@@ -96,6 +96,8 @@ PIECES = (("3.F", Pieces(128, 20.0)), ("3.G", Pieces(128, 2e6)))
 """A piece is much longer than its warm-up, and that is longer than the system takes to settle. The
 mean uptime and repair of 3.F are 20 and 4. 3.G settles in 5 × 10⁵ time units (40 to 60 runs of 10⁷
 under each policy). Under FCFS, 3.G2 with alpha2 does not: it still grew after 2 × 10⁸."""
+PARTS = 3
+"""In which the replications of long runs are simulated: what is done is kept after each."""
 FULL = Scale(30, 1.0)
 FULL_ON_GPU = Scale(30, 1.0, pieces=PIECES)
 PUBLISHED = Scale(30, 1.0, LONG)
@@ -130,20 +132,30 @@ class Laboratory:
     def simulate_ahead(self, runs: Sequence[Run]) -> None:
         """Simulate on the GPU those of some runs that can; others are left.
 
-        All that are whole run together, then all that are cut: these take longer.
+        All that are whole run together, then all that are cut. These take long and end together, so
+        a part of their replications is run after the other: what is done is kept.
         """
         there = [run for run in runs if self._place(run) == GPU]
         whole = [run for run in there if self.cut_of(run) is None]
         cut = [run for run in there if self.cut_of(run) is not None]
-        for some, what in ((whole, "runs on the GPU"), (cut, "long runs on the GPU")):
+        for some, kind, parts in ((whole, "run", 1), (cut, "long run", PARTS)):
             if some:
-                self._simulate_together(some, f"{len(some)} {what}")
+                what = f"{len(some)} {kind}{'' if len(some) == 1 else 's'} on the GPU"
+                self._simulate_together(some, what, parts)
 
-    def _simulate_together(self, runs: Sequence[Run], what: str) -> None:
-        """Simulate runs on the GPU, all of them together."""
-        before = len(self.ahead)
-        tell = lambda share: self.show(what, before + share * len(runs))  # noqa: E731
-        self.store = simulate_ahead(map(self._wanted, runs), self.store, tell)
+    def _simulate_together(self, runs: Sequence[Run], what: str, parts: int) -> None:
+        """Simulate runs on the GPU, all of them together, their replications in some parts."""
+        before, every = len(self.ahead), list(map(self._wanted, runs))
+        for part in range(parts):
+
+            def tell(share: float, done: int = part) -> None:
+                self.show(what, before + (done + share) / parts * len(runs))
+
+            some = [
+                each._replace(replications=-(-each.replications * (part + 1) // parts))
+                for each in every
+            ]
+            self.store = simulate_ahead(some, self.store, tell)
         self.ahead.update(runs)
 
     def result(self, run: Run) -> Result:

@@ -153,8 +153,9 @@ class Job(NamedTuple):
     horizon: float
     warmup: float = 0.0
     tails: bool = False
-    alike: bool = False
-    """Whether all start from the state that the first one draws: the warm-up makes up for it."""
+    start: SeedSequence | None = None
+    """What the state is drawn from that all start with: the warm-up makes up for it. If there is
+    none, each draws its own."""
 
 
 class Batch(NamedTuple):
@@ -221,9 +222,9 @@ def batches_of(number: int, job: Job) -> Iterator[Batch]:
         conditions = Conditions(job.horizon, seed, job.warmup, tails=job.tails, rng=PHILOX)
         return OnDevice(job.system, job.policy, conditions)
 
-    first = start(job.seeds[0])
+    first = start(job.start or job.seeds[0])
     first.plan_ahead(len(job.seeds))
-    if not first.is_drawn or job.alike:
+    if not first.is_drawn or job.start:
         yield Batch(number, range(len(job.seeds)), job.seeds, first, False)
         return
     for k, seed in enumerate(job.seeds):
