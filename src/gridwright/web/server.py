@@ -80,6 +80,7 @@ def _add_pages(api: FastAPI, services: Services) -> None:
         dark=None,
         show_welcome_message=False,
         reconnect_timeout=10.0,
+        tailwind=False,  # frame.css has the rules
     )
 
 

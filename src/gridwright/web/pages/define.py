@@ -42,7 +42,7 @@ from .policy_form import shipped_policies
 from .simulate import FIRST_POLICIES
 from .system_part import SystemPart
 
-BESIDE = "w-full grid grid-cols-1 lg:grid-cols-[minmax(0,2fr)_minmax(0,1fr)] gap-4 items-start"
+BESIDE = "w-full grid lg:grid-cols-2-1 gap-4 items-start"
 """Columns of fixed widths, so that nothing moves from tab to tab."""
 PARTS: dict[str, type[Part]] = {
     "System": SystemPart,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -28,99 +29,7 @@ PAGES = {
     "Published": "/published",
     "Learn": "/learn",
 }
-STYLE = """
-.q-page-container { max-width: 1500px; margin: 0 auto; }
-.gw-nav a { padding: .5rem .7rem; border-radius: .4rem; color: inherit; text-decoration: none; }
-.gw-nav a[aria-current] { background: rgba(0,0,0,.3); font-weight: 600; }
-a.gw-skip { position: absolute; left: -999rem; color: #fff !important; }
-a.gw-skip:focus { position: static; left: auto; }
-a:focus-visible, button:focus-visible, input[type=range]:focus-visible, [tabindex]:focus-visible,
-  .q-field--focused { outline: 3px solid var(--gw-focus) !important; outline-offset: 2px; }
-.q-field--focused { outline-offset: -1px; }
-.q-header { --gw-focus: #f5a623; }
-#content:focus { outline: none !important; }
-a.gw-brand { color: inherit; text-decoration: none; }
-dl.gw-words dt { font-weight: 600; margin-top: .4rem; }
-dl.gw-words dd { margin: 0 0 0 1rem; max-width: 60rem; }
-.gw-scroll { overflow-x: auto; max-width: 100%; }
-table.gw { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-table.gw th, table.gw td { padding: .25rem .6rem; text-align: right; vertical-align: top; }
-table.gw caption { white-space: nowrap; text-align: left; }
-table.gw caption > div { width: max-content; max-width: calc(100vw - 6rem); white-space: normal;
-  position: sticky; left: 0; }
-table.gw th { font-weight: 600; white-space: nowrap; }
-table.gw th[scope=colgroup] { text-align: center; }
-table.gw th[scope=row], table.gw .gw-left { text-align: left; }
-table.gw td:not(.gw-left) { white-space: nowrap; }
-.gw-cell { width: 6.2rem; }
-.gw-cells { overflow: auto; max-height: 70vh; contain: layout paint style; }
-.gw-cells th { height: 32px; }
-.gw-cells table.gw td, .gw-cells table.gw th { padding: 0 2px; vertical-align: middle; }
-.gw-cells input { width: 84px; height: 28px; padding: 0 .4rem; font: inherit; color: inherit;
-  background: transparent; border: 1px solid rgba(128,128,128,.45); border-radius: 3px; }
-.gw-cells input:focus { outline: 2px solid #f5a623; border-color: transparent; }
-.gw-cells input[aria-invalid] { border: 2px solid #c10015; background: rgba(193,0,21,.12); }
-.gw-cells input { scroll-margin: 84px 8px 8px 100px; }
-.gw-cells table.gw th[scope=col] { max-width: 84px; padding: 0 .4rem; text-align: left;
-  white-space: normal; overflow-wrap: anywhere; vertical-align: bottom; line-height: 1.25; }
-.gw-cells th[scope=col] { position: sticky; top: 0; background: var(--gw-card); z-index: 2; }
-.gw-cells th[scope=col]:first-child { left: 0; z-index: 3; }
-.gw-cells .gw-stay { position: sticky; left: 0; background: var(--gw-card); z-index: 1; }
-.gw-cells input.gw-picked { outline: 2px solid #1f5f8b; }
-.gw-fine { background: rgba(27,122,61,.18); }
-.gw-tight { background: rgba(245,166,35,.3); }
-.gw-over { background: rgba(193,0,21,.22); font-weight: 600; }
-.gw-cells input.gw-fine { background: transparent; }
-.gw-cells th span { font-weight: 400; padding: 0 .25rem; border-radius: 3px; }
-body { --gw-focus: #b45309; --gw-card: #fff; --gw-text: #333; --gw-shade: #5aa9dd; }
-body.body--dark { --gw-focus: #f5a623; --gw-card: #1d1d1d; --gw-text: #ddd; --gw-shade: #2f7fb8; }
-.gw-chart text { fill: var(--gw-text) !important; }
-.nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #1f5f8b; }
-.q-table__bottom { color: var(--gw-text); }
-@layer overrides { .q-table__bottom .text-grey-8 { color: var(--gw-text) !important; } }
-body.body--dark .text-primary { --q-primary: #8cc4ea; }
-body.body--dark .text-negative { --q-negative: #ff9d94; }
-body.body--dark .nicegui-link:not(.gw-nav a):not(.gw-brand) { color: #8cc4ea; }
-.q-table__container { max-width: 100%; }
-.q-field { max-width: 100%; }
-[role=heading] { font-weight: 600; line-height: 1.3; }
-[role=heading][aria-level="1"] { font-size: 1.5rem; }
-[role=heading][aria-level="2"] { font-size: 1.15rem; }
-[role=heading][aria-level="3"] { font-size: 1rem; }
-table.gw tr { border-bottom: 1px solid rgba(128,128,128,.25); }
-.gw-cells table.gw tr { border: 0; }
-@layer overrides { .q-btn.disabled { opacity: .4 !important; } }
-@media (max-width: 599px) {
-  .gw-nav-pages { order: 3; width: 100%; flex-wrap: nowrap; justify-content: space-between; }
-  .gw-nav-pages a { padding: .3rem .25rem; font-size: .85rem; }
-}
-.gw-stats { display: flex; flex-wrap: wrap; gap: .4rem 2.5rem; }
-.gw-stat b { display: block; font-size: 1.5rem; line-height: 1.3; font-weight: 600;
-  font-variant-numeric: tabular-nums; }
-.gw-stat span { opacity: .75; }
-.nicegui-markdown { overflow-wrap: break-word; }
-.nicegui-markdown h1 { font-size: 1.5rem; font-weight: 600; line-height: 1.3; margin: .5rem 0; }
-.nicegui-markdown h2 { font-size: 1.25rem; font-weight: 600; line-height: 1.3; }
-.nicegui-markdown h3 { font-size: 1rem; font-weight: 600; }
-.nicegui-markdown pre, .nicegui-markdown table { display: block; max-width: 100%;
-  overflow-x: auto; }
-.nicegui-markdown img { max-width: 100%; height: auto; background: #fff; }
-.nicegui-markdown .codehilite .err { border: 0; }
-.nicegui-markdown a { color: #1f5f8b; }
-body.body--dark .nicegui-markdown a { color: #8cc4ea; }
-.gw-quiet { opacity: .75; }
-.gw-steady { min-height: 1.5rem; }
-.nicegui-code-copy { opacity: 1 !important; }
-#popup::after { content: "Runs continue meanwhile: each is a process of its own."; }
-"""
-
-SHELL = """
-.gw-shell { position: fixed; inset: 0 0 auto; padding: .9rem 1rem; color: #fff; background: #1f5f8b;
-  font: 14px Roboto, sans-serif; }
-.gw-shell b { font-size: 1.125rem; margin-right: .9rem; }
-.gw-shell nav { display: inline; }
-.gw-shell a { padding: .5rem .7rem; color: inherit; text-decoration: none; }
-"""
+STYLE = Path(__file__).with_name("frame.css").read_text("utf-8")
 
 UNTIL_THE_PAGE_IS_THERE = """
 new MutationObserver((changes, observer) => {
@@ -134,7 +43,6 @@ new MutationObserver((changes, observer) => {
 @contextmanager
 def frame(title: str) -> Iterator[None]:
     """Draw the frame of a page; the ``with`` block draws its content."""
-    ui.add_css(STYLE)
     ui.page_title(f"{title} – Gridwright")
     if not ui.context.client.has_socket_connection:
         shell()
@@ -166,9 +74,9 @@ def frame(title: str) -> Iterator[None]:
 
 
 def shell() -> None:
-    """Show the top of the page while the browser loads the rest."""
+    """Style the page, and show its top while the browser loads the rest."""
+    ui.add_css(STYLE)
     links = "".join(f'<a href="{path}">{name}</a>' for name, path in PAGES.items())
-    ui.add_css(SHELL)
     ui.add_body_html(f'<header class="gw-shell"><b>Gridwright</b><nav>{links}</nav></header>')
     ui.add_body_html(f"<script>{UNTIL_THE_PAGE_IS_THERE}</script>")
 

@@ -213,7 +213,7 @@ class _Lesson:
         self.wanted = 0
         """How often films were asked for: only the last ones are shown."""
         heading(f"{place + 1}. {stop.title}").classes("text-xl")
-        with ui.element("div").classes("grid gap-4 w-full lg:grid-cols-[1fr_2fr]"):
+        with ui.element("div").classes("grid gap-4 w-full lg:grid-cols-1-2"):
             with ui.column().classes("min-w-0"):
                 ui.markdown(stop.text)
                 self._try()

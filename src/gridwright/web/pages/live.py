@@ -58,7 +58,7 @@ class Live:
         self.apart = ui.label(APART).classes("gw-quiet")
         with ui.card().classes("w-full"):
             self.machines = Machines(number)
-        with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
+        with ui.element("div").classes("w-full grid lg:grid-cols-2 gap-4"):
             with ui.card().classes("min-w-0"):
                 heading(QUEUES)
                 self.measure = ui.toggle(MEASURES, value="in_system").props("dense no-caps")

@@ -54,7 +54,7 @@ class Results:
         self.table = ui.table(columns=[], rows=[], row_key="policy").classes("w-full")
         self.table.props("flat dense").set_visibility(False)
         self.charts = []
-        with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-6"):
+        with ui.element("div").classes("w-full grid lg:grid-cols-2 gap-6"):
             for chart in CHARTS:
                 with ui.element("section").classes("min-w-0"):
                     heading(chart.title, 3).classes("text-base font-bold")

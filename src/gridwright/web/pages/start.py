@@ -57,7 +57,7 @@ def start_page(services: Services) -> None:
     """Show the ways in."""
     with frame("Start"):
         ui.label("Gridwright schedules work on machines that are fast at different things.")
-        with ui.element("div").classes("w-full grid grid-cols-1 md:grid-cols-3 gap-4"):
+        with ui.element("div").classes("w-full grid md:grid-cols-3 gap-4"):
             for way in WAYS:
                 _show(way)
         found = list_documents(5)

@@ -224,7 +224,7 @@ def _show_figures(run: Overview, found: RunFigures) -> None:
         spread = f", half below {half}, 95 % below {most}, 99 % below {nearly_all}"
     words = f"All classes: mean response {mean} time units{spread}. "
     words += GROWS if found.grows else BATCHES
-    with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
+    with ui.element("div").classes("w-full grid lg:grid-cols-2 gap-4"):
         figure_card(
             *("Response by class", words, run, found.responses),
             lambda: make_chart(response_chart(found.responses)).classes("h-72"),
@@ -370,7 +370,7 @@ def _show(run: Overview, found: dict[str, Any], figures: RunFigures) -> None:
         + (steady if low == high else f"With small timing changes the twin has {low} to {high}.")
     )
     beside, steps = compared(found), waterfall(found, figures.operated)
-    with ui.element("div").classes("w-full grid grid-cols-1 lg:grid-cols-2 gap-4"):
+    with ui.element("div").classes("w-full grid lg:grid-cols-2 gap-4"):
         words = "Mean responses by class. A published range is drawn at its middle."
         figure_card(
             *("Run, twin and published", words, run, beside),
