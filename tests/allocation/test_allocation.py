@@ -208,6 +208,14 @@ def test_a_class_that_nothing_up_can_run_is_left_out() -> None:
     assert found.information() == 0.5
 
 
+def test_no_machine_that_would_run_another_class_adds_to_the_capacity() -> None:
+    found = allocate(System(arrivals=[1, 1], rates=[[2, 2], [0, 1]]), down=[2])
+    assert found.verdict.stabilisable is False
+    assert "so no policy can keep up with its tasks" in found.verdict.words
+    assert found.gain(0) == pytest.approx(1.0)
+    assert np.isnan(found.gain(1))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_everything_down(method: str) -> None:
     found = allocate(load("2.B"), method, down=[1, 2])

@@ -106,6 +106,12 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
     command = ("sh", "-c", "echo out; echo err >&2; exit 3")
     wrong = started("grid", "submit", *on, "--wait", "--", *command)
     assert (wrong.returncode, wrong.stdout, wrong.stderr) == (3, "out\n", "err\n")
+    failed = started("grid", "results", *on, "hello", "1")
+    assert (failed.returncode, failed.stdout) == (1, "it's me\nout\n")
+    assert "err\n" in failed.stderr
+    assert "job 1 failed: its command ended with status 3" in failed.stderr
+    (words,) = json.loads(started("grid", "results", *on, "1", "--json").stdout)["results"]
+    assert words == {"job": "1", "result": "out\n", "status": 3, "stderr": "err\n"}
     options = ("--machine", "b", "--priority", "2", "--class", "mine", "--env", "WORD=x y")
     found = said(
         "submit", *on, *options, "--cwd", str(tmp_path), "--wait", "--", 'echo "$WORD $PWD"'

@@ -150,6 +150,20 @@ def test_allocate_shows_prices(two: str, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.slow
+def test_allocate_leaves_out_a_class_that_no_machine_can_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "st.toml"
+    path.write_text("arrivals = [1, 1]\nrates = [[2, 2], [0, 1]]")
+    assert run(["allocate", str(path), "--down", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "cannot run on any machine that is up, so no policy can keep up with its tasks." in out
+    assert "100.0 % if like 1. One like 2 would run what is left out." in out
+    assert "With 2 down the capacity of the classes that can run is 2.0000" in out
+    assert run(["allocate", str(path), "--down", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["one_more_adds"]["2"] is None
+
+
 def test_gaps_in_words_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["research", "gaps", "--policies", "mct", "--random", "2", "--tasks", "500"]
     command += ["--replications", "2", "--seed", "35"]

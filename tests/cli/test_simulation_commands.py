@@ -201,6 +201,17 @@ def test_what_cannot_be_told_is_not_told(
     assert "A good policy can keep up: load 75.0 %." in text
 
 
+def test_a_narrow_terminal_shows_every_column(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["compare", "2.B", "--policies", "mct,lpas", "--horizon", "20", "--within", "1,2"]
+    assert run(words) == 0
+    wide = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "40")
+    assert run(words) == 0
+    assert capsys.readouterr().out.split() == wide.split()
+
+
 def test_where_tasks_wait(capsys: pytest.CaptureFixture[str]) -> None:
     assert "queueing" in output(capsys, "simulate", "2.B", "--policy", "mct", *SHORT)
     text = output(capsys, "simulate", "2.B", "--policy", "fcfs", *SHORT)

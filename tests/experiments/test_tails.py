@@ -2,6 +2,7 @@
 
 import json
 from math import exp, factorial, log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 from scipy.optimize import brentq
 
-from gridwright import Hyperexponential, InputError, System, load, simulate
+from gridwright import Hyperexponential, InputError, System, load, simulate, size
 from gridwright.cli.main import run
 from gridwright.experiments import Result
 from gridwright.statistics import BINS, bin_of, longer_than, quantile, share_within
@@ -61,6 +62,36 @@ def test_one_machine(policy: str) -> None:
     for name, share in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
         check(result, name, -log(1 - share) / 0.3)
     check(result, "within 5", 1 - exp(-0.3 * 5))
+
+
+def constant(time: float) -> System:
+    """Make a machine where all tasks take the same time, and none waits."""
+    every = {"execution": "deterministic", "interarrival": "deterministic"}
+    return System(arrivals=[0.25 / time], rates=[[1 / time]], **every)
+
+
+@pytest.mark.parametrize("time", [0.3, 1.0, 2.0, 1000 / 7])
+def test_tasks_that_all_take_the_same_time(time: float) -> None:
+    system = constant(time)
+    limits = [0.99 * time, time, 1.01 * time]
+    result = simulate(system, "fcfs", 1000 * time, 2, within=limits)
+    assert [result.figure(f"within {limit:g}").mean for limit in limits] == [0, 1, 1]
+    assert result.figure("p95").mean == pytest.approx(time, rel=0.01)
+    assert result.figure("p95").mean <= time
+
+
+def test_a_percentile_that_is_just_held_needs_no_further_machine() -> None:
+    found = size(constant(2.0), p95=2.0, policy="fcfs", horizon=1000).found
+    assert found is not None
+    assert found.fleet.counts == (1,)
+
+
+def test_whole_ticks(tmp_path: Path) -> None:
+    """Responses of chains are whole numbers; 7 are required."""
+    path = tmp_path / "chain.toml"
+    path.write_text('[[template]]\nname = "one"\nrate = 0.15\nlatency = 7\ntimes = [[3], [2]]')
+    result = simulate(load(path), "chain_mct", 20_000, 2, within=[7])
+    assert result.figure("within 7").mean == pytest.approx(result.figure("performance").mean)
 
 
 def test_several_machines() -> None:

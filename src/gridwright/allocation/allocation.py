@@ -143,9 +143,13 @@ class Allocation(Tabular):
         """Return by what share the capacity would rise with one more machine like this one.
 
         It is up all the time. A price is the same for a little of a machine, where the prices are
-        the only ones; a whole machine adds less, as others become the bottleneck.
+        the only ones; a whole machine adds less, as others become the bottleneck. It is NaN if a
+        class that is left out could run there, because the capacity would be one of other classes.
         """
         now = situation(self.system, self.down)
+        lacking = [self.system.classes.index(name) for name in self.left_out]
+        if (now.rates[lacking, machine] > 0).any():
+            return float("nan")
         more = np.append(np.arange(len(now.group)), machine)
         now = now._replace(
             rates=now.rates[:, more],
@@ -459,9 +463,14 @@ def span(values: Floats) -> str:
 
 
 def _stranded(classes: tuple[str, ...]) -> str:
-    what, verb = ("Class", "is") if len(classes) == 1 else ("Classes", "are")
+    what, whose, them = (
+        ("Class", "its", "it") if len(classes) == 1 else ("Classes", "their", "them")
+    )
     names = ", ".join(map(repr, classes))
-    return f"{what} {names} cannot run on any machine that is up and {verb} left out."
+    return (
+        f"{what} {names} cannot run on any machine that is up, so no policy can keep up with "
+        f"{whose} tasks. What follows leaves {them} out."
+    )
 
 
 def verdict(allocation: Allocation) -> Verdict:

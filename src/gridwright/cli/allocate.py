@@ -115,9 +115,14 @@ def _prices(found: allocation.Allocation) -> str:
 def _one_more(found: allocation.Allocation) -> str:
     """Say how much one more machine of each kind adds to the capacity."""
     machines = found.system.machines
-    kinds = [(machines[j], 100 * found.gain(j)) for j in found.kinds]
-    added = ", ".join(f"{gain:.1f} % if like {name}" for name, gain in kinds)
-    return f"One more machine would add to the capacity: {added}."
+    gains = {machines[j]: 100 * found.gain(j) for j in found.kinds}
+    added = ", ".join(
+        f"{gain:.1f} % if like {name}" for name, gain in gains.items() if gain == gain
+    )
+    words = [f"One more machine would add to the capacity: {added}."] if added else []
+    if needed := [name for name, gain in gains.items() if gain != gain]:
+        words.append(f"One like {' or '.join(needed)} would run what is left out.")
+    return " ".join(words)
 
 
 def _list(names: tuple[str, ...], one: str, many: str) -> str:
@@ -142,6 +147,11 @@ def _change(before: allocation.Allocation, after: allocation.Allocation) -> str:
     pairs = ", ".join(f"class {i} on {j}" for i, j in change.gained[:6])
     more = f" and {len(change.gained) - 6} more" if len(change.gained) > 6 else ""
     used = f"Newly used: {pairs}{more}." if pairs else "No pair is newly used."
+    if set(after.left_out) - set(before.left_out):
+        return (
+            f"With {down} down the capacity of the classes that can run is {change.after:.4f}; "
+            f"with all machines that of all classes is {change.before:.4f}. {used}"
+        )
     return (
         f"With {down} down the capacity goes from {change.before:.4f} to "
         f"{change.after:.4f} ({per_cent:+.1f} %). {used}"

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from .options import Json, WithinLive, limits_of, listed, option, policy_option
-from .output import StoppedError, console, finish, known, print_json, show, show_tails
+from .output import StoppedError, console, finish, known, print_json, show, show_tails, warn
 from .packages import catalogue, grid, model, policies, progress, service
 from .packages import statistics as numbers
 
@@ -259,20 +259,30 @@ def jobs(
 @app.command()
 def results(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
     """Print the results of jobs, by number or key; wait for those that have not ended."""
-    found = []
+    found: list[dict[str, Any]] = []
     with _connected(on) as farm:
         for job in jobs:
             try:
                 result = _find(farm, job).result()
             except subprocess.CalledProcessError as error:
                 result = error
-            found.append(result)
-    texts = [each.stdout if hasattr(each, "stdout") else f"{each!r}\n" for each in found]
-    finish(
-        lambda: {"results": [{"job": j, "result": t} for j, t in zip(jobs, texts, strict=True)]},
-        lambda: print(*texts, sep="", end=""),
-        json=json,
-    )
+            if hasattr(result, "stdout"):
+                words = {"result": result.stdout, "status": result.returncode}
+                found.append({"job": job, **words, "stderr": result.stderr})
+            else:
+                found.append({"job": job, "result": f"{result!r}\n"})
+    failed = [each for each in found if each.get("status")]
+
+    def write() -> None:
+        for each in found:
+            sys.stdout.write(each["result"])
+            sys.stderr.write(each.get("stderr") or "")
+
+    finish(lambda: {"results": found}, write, json=json)
+    for each in failed:
+        warn(f"job {each['job']} failed: its command ended with status {each['status']}")
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -356,4 +366,4 @@ def _find(farm: grid.Client, job: str) -> grid.JobFuture:
 
 
 def _connected(on: str) -> grid.Client:
-    return grid.connect(on, client="", patience=5.0)
+    return grid.connect(on)

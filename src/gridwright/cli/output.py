@@ -12,9 +12,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from .packages import experiments, model, plots, statistics
@@ -28,6 +29,10 @@ QUIET_ZERO = Text("·", "dim")
 UNKNOWN = "–"
 UNLIMITED = 10_000
 """Width of the console in columns where the output is not a terminal: nothing is cut."""
+GAP = 2
+"""Spaces between the columns of a table."""
+FOLDED = 20
+"""The least width of the last column of a table, if it has words."""
 MANY_COLUMNS = 10
 """A matrix with more columns than this is printed with its longer side down the page."""
 LONGEST_NAME = 255
@@ -162,17 +167,23 @@ def console() -> Console:
 
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
-    """Print a table without trailing spaces."""
-    out = console()
+    """Print a table without trailing spaces.
+
+    Only the last column is folded, if it has words. A terminal that is too narrow for the others
+    folds the lines; else whole columns would be missing.
+    """
+    out, made = console(), table(columns, rows)
+    kept = [each for each in made.columns if each.no_wrap]
+    out.width = max(out.width, sum(map(_width, kept)) + GAP * len(made.columns) + FOLDED)
     with out.capture() as page:
-        out.print(table(columns, rows))
+        out.print(made)
     for line in page.get().splitlines():
         print(line.rstrip())
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
     """Return a plain table; columns whose title starts with '>' hold numbers."""
-    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    result = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     for column in columns:
         right, last = column.startswith(">"), column == columns[-1]
         justify: Literal["left", "right"] = "right" if right else "left"
@@ -181,6 +192,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
     for row in rows:
         result.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return result
+
+
+def _width(column: Column) -> int:
+    return max(cell_len(str(each)) for each in (column.header, *column.cells))
 
 
 def show_matrix(

@@ -1,7 +1,11 @@
 """Percentiles of times, and a histogram of times in constant memory, exact to 1 %.
 
 Between one power of two and the next there are ``PARTS`` bins of equal width, so a bin is at most
-1/128 as wide as the times in it.
+1/128 as wide as the times in it. That holds for times from 10⁻¹² to 10¹⁵.
+
+Tasks are spread evenly over their bin, unless a bin beside it is nearly empty. Then they may all
+have taken the same time, and count as if they took the shortest time of the bin: a limit of 2 holds
+if all took 2.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ LEAST, MOST = -40, 50
 BINS = (MOST - LEAST) * PARTS
 EXPONENT, FRACTION = 1023, 52
 """A double has its power of two, raised by the first, above a fraction of so many bits."""
+MANY = 5
+"""Times as many tasks as a bin beside it has a bin whose tasks took the same time, or nearly."""
 BELOW = FRACTION - PARTS.bit_length() + 1
 """The bits of a fraction that a bin does not tell apart."""
 
@@ -81,20 +87,35 @@ def quantile(counts: NDArray[np.int64], share: float) -> float:
     rank = share * float(sums[-1])
     number = int(np.searchsorted(sums, rank)) if rank > 0 else int(np.argmax(counts > 0))
     low, high = edges(number)
-    return low + (high - low) * (rank - float(sums[number] - counts[number])) / float(
-        counts[number]
-    )
+    if _is_one_time(counts, number):
+        return low
+    part = (rank - float(sums[number] - counts[number])) / float(counts[number])
+    return low + (high - low) * part
 
 
 def share_within(counts: NDArray[np.int64], time: float) -> float:
-    """Return the share of the counted tasks that took at most a time; NaN if there is none."""
+    """Return the share of the counted tasks that took at most a time; NaN if there is none.
+
+    >>> counts = np.zeros(BINS, np.int64)
+    >>> counts[bin_of(3.0)] = 4
+    >>> share_within(counts, 2.99), share_within(counts, 3.0)
+    (0.0, 1.0)
+    """
     total = int(counts.sum())
     if total == 0:
         return float("nan")
     number = bin_of(time)
     low, high = edges(number)
     part = min(max((time - low) / (high - low), 0.0), 1.0)
+    if _is_one_time(counts, number):
+        part = 1.0
     return (float(counts[:number].sum()) + part * float(counts[number])) / total
+
+
+def _is_one_time(counts: NDArray[np.int64], number: int) -> bool:
+    """Tell whether the tasks of a bin may all have taken the same time."""
+    beside = counts[max(number - 1, 0)], counts[min(number + 1, BINS - 1)]
+    return bool(counts[number] > MANY * min(beside))
 
 
 def longer_than(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -111,10 +111,14 @@ class AllocationCard:
         self.change.text = ""
         if changed is not None:
             pairs = ", ".join(f"{i} on {j}" for i, j in changed.gained[:6])
-            self.change.text = (
-                f"λ* goes from {changed.before:.4f} to {changed.after:.4f}. "
-                f"{f'Newly used: {pairs}.' if pairs else 'No pair is newly used.'}"
-            )
+            words = f"λ* goes from {changed.before:.4f} to {changed.after:.4f}."
+            if found.left_out:
+                words = (
+                    f"λ* of the classes that can run is {changed.after:.4f}; with all machines, "
+                    f"that of all classes is {changed.before:.4f}."
+                )
+            used = f"Newly used: {pairs}." if pairs else "No pair is newly used."
+            self.change.text = f"{words} {used}"
         self.map.content = heat_map(found)
         classes, machines = found.bottleneck_classes, found.bottleneck_machines
         what = "class" if len(classes) == 1 else "classes"
