@@ -3,6 +3,7 @@
 import json
 from math import exp, factorial, log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_one_machine(policy: str) -> None:
 
 def constant(time: float) -> System:
     """Make a machine where all tasks take the same time, and none waits."""
-    every = {"execution": "deterministic", "interarrival": "deterministic"}
+    every: Any = {"execution": "deterministic", "interarrival": "deterministic"}
     return System(arrivals=[0.25 / time], rates=[[1 / time]], **every)
 
 
