@@ -111,7 +111,8 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
     assert "err\n" in failed.stderr
     assert "job 1 failed: its command ended with status 3" in failed.stderr
     (words,) = json.loads(started("grid", "results", *on, "1", "--json").stdout)["results"]
-    assert words == {"job": "1", "result": "out\n", "status": 3, "stderr": "err\n"}
+    why = "failed: its command ended with status 3"
+    assert words == {"job": "1", "result": "out\n", "error": why, "status": 3, "stderr": "err\n"}
     options = ("--machine", "b", "--priority", "2", "--class", "mine", "--env", "WORD=x y")
     found = said(
         "submit", *on, *options, "--cwd", str(tmp_path), "--wait", "--", 'echo "$WORD $PWD"'
@@ -120,6 +121,9 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
     endless = said("submit", *on, "--", "sleep", "1000")["job"]
     assert grid("cancel", *on, str(endless)).stdout == f"{endless} is cancelled\n"
     assert grid("cancel", *on, str(endless)).stdout == f"{endless} had ended\n"
+    others = started("grid", "results", *on, str(endless), "hello")
+    assert (others.returncode, others.stdout) == (1, "it's me\n")
+    assert f"job {endless} was cancelled" in others.stderr
     jobs = {each["number"]: each for each in said("jobs", *on)["jobs"]}
     assert (jobs[0]["key"], jobs[0]["class"], jobs[endless]["stage"]) == (
         "hello",

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from concurrent.futures import CancelledError
 from contextlib import closing
 from pathlib import Path
 from threading import Event
@@ -259,30 +260,39 @@ def jobs(
 @app.command()
 def results(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
     """Print the results of jobs, by number or key; wait for those that have not ended."""
-    found: list[dict[str, Any]] = []
     with _connected(on) as farm:
-        for job in jobs:
-            try:
-                result = _find(farm, job).result()
-            except subprocess.CalledProcessError as error:
-                result = error
-            if hasattr(result, "stdout"):
-                words = {"result": result.stdout, "status": result.returncode}
-                found.append({"job": job, **words, "stderr": result.stderr})
-            else:
-                found.append({"job": job, "result": f"{result!r}\n"})
-    failed = [each for each in found if each.get("status")]
+        futures = [_find(farm, job) for job in jobs]
+        found = [{"job": job, **_outcome(each)} for job, each in zip(jobs, futures, strict=True)]
 
     def write() -> None:
         for each in found:
-            sys.stdout.write(each["result"])
+            sys.stdout.write(each["result"] or "")
             sys.stderr.write(each.get("stderr") or "")
 
     finish(lambda: {"results": found}, write, json=json)
-    for each in failed:
-        warn(f"job {each['job']} failed: its command ended with status {each['status']}")
-    if failed:
+    wrong = [f"job {each['job']} {each['error']}" for each in found if each["error"]]
+    for line in wrong:
+        warn(line)
+    if wrong:
         raise typer.Exit(1)
+
+
+def _outcome(future: grid.JobFuture) -> dict[str, Any]:
+    """Wait for the end of a job; return its result, and in words what was wrong."""
+    try:
+        found: Any = future.result()
+    except subprocess.CalledProcessError as failed:
+        found = failed
+    except CancelledError:
+        return {"result": None, "error": "was cancelled"}
+    except Exception as error:
+        name = "" if isinstance(error, model.GridwrightError) else f"{type(error).__name__}: "
+        return {"result": None, "error": f"failed: {name}{error}"}
+    if not hasattr(found, "returncode"):
+        return {"result": f"{found!r}\n", "error": None}
+    status = found.returncode
+    wrong = f"failed: its command ended with status {status}" if status else None
+    return {"result": found.stdout, "error": wrong, "status": status, "stderr": found.stderr}
 
 
 @app.command()
