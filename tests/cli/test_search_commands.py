@@ -149,7 +149,6 @@ def test_allocate_shows_prices(two: str, capsys: pytest.CaptureFixture[str]) -> 
     assert found["loads"] == pytest.approx([found["load"]] * 2)
 
 
-@pytest.mark.slow
 def test_allocate_leaves_out_a_class_that_no_machine_can_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +163,7 @@ def test_allocate_leaves_out_a_class_that_no_machine_can_run(
     assert json.loads(capsys.readouterr().out)["one_more_adds"]["2"] is None
 
 
+@pytest.mark.slow
 def test_gaps_in_words_and_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["research", "gaps", "--policies", "mct", "--random", "2", "--tasks", "500"]
     command += ["--replications", "2", "--seed", "35"]

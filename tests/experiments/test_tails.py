@@ -81,6 +81,24 @@ def test_tasks_that_all_take_the_same_time(time: float) -> None:
     assert result.figure("p95").mean <= time
 
 
+def test_the_same_time_in_two_bins() -> None:
+    """Rounding puts some of the tasks that take 1 below it, into another bin."""
+    system = System(arrivals=[0.3], rates=[[1]], execution="deterministic")
+    result = simulate(system, "fcfs", 2000, 4, within=[1.0])
+    alone = 1 - 0.3  # of an M/D/1 queue, the share of tasks that do not wait
+    check(result, "within 1", alone)
+
+
+def test_a_sharp_end_is_not_taken_for_one_time() -> None:
+    times = np.random.default_rng(1).uniform(1.003, 1.1, 1_000_000)
+    counts = np.zeros(BINS, np.int64)
+    np.add.at(counts, [bin_of(each) for each in times], 1)
+    for share in (0.003, 0.5, 0.95, 0.999):
+        exact = 1.003 + share * 0.097
+        assert share_within(counts, exact) == pytest.approx(share, abs=0.035)
+        assert quantile(counts, share) == pytest.approx(exact, abs=0.0035)
+
+
 def test_a_percentile_that_is_just_held_needs_no_further_machine() -> None:
     found = size(constant(2.0), p95=2.0, policy="fcfs", horizon=1000).found
     assert found is not None

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from gridwright.web import pages
@@ -13,7 +14,7 @@ OF_QUASAR = {"no-wrap", "text-negative"}
 
 
 def used() -> set[str]:
-    """Return the words in what pages give to ``classes``, and in the constants named there."""
+    """Return the classes in what pages give to ``classes``, in constants named there, in props."""
     found: set[str] = set()
     for path in FOLDER.glob("*.py"):
         tree = ast.parse(path.read_text())
@@ -37,10 +38,17 @@ def used() -> set[str]:
             if isinstance(name, ast.Name) and name.id in constants
         ]
         for part in given:
-            for each in ast.walk(part):
-                if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                    found.update(each.value.split())
+            found.update(*(text.split() for text in texts(part)))
+        for text in texts(tree):
+            found.update(*(each.split() for each in re.findall(r'(?<!:)\bclass="([^"]*)"', text)))
     return found
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """Return the texts in a program."""
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Constant) and isinstance(each.value, str):
+            yield each.value
 
 
 def test_every_class_has_a_rule_and_every_rule_is_used() -> None:

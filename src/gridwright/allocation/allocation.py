@@ -463,13 +463,11 @@ def span(values: Floats) -> str:
 
 
 def _stranded(classes: tuple[str, ...]) -> str:
-    what, whose, them = (
-        ("Class", "its", "it") if len(classes) == 1 else ("Classes", "their", "them")
-    )
+    what, whose = ("Class", "its") if len(classes) == 1 else ("Classes", "their")
     names = ", ".join(map(repr, classes))
     return (
         f"{what} {names} cannot run on any machine that is up, so no policy can keep up with "
-        f"{whose} tasks. What follows leaves {them} out."
+        f"{whose} tasks. What follows is about the other classes."
     )
 
 

@@ -150,7 +150,7 @@ def _change(before: allocation.Allocation, after: allocation.Allocation) -> str:
     if set(after.left_out) - set(before.left_out):
         return (
             f"With {down} down the capacity of the classes that can run is {change.after:.4f}; "
-            f"with all machines that of all classes is {change.before:.4f}. {used}"
+            f"otherwise that of all classes is {change.before:.4f}. {used}"
         )
     return (
         f"With {down} down the capacity goes from {change.before:.4f} to "

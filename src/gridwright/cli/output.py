@@ -184,11 +184,11 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
     """Return a plain table; columns whose title starts with '>' hold numbers."""
     result = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    for column in columns:
-        right, last = column.startswith(">"), column == columns[-1]
+    for k, column in enumerate(columns, 1):
+        right, last = column.startswith(">"), k == len(columns)
         justify: Literal["left", "right"] = "right" if right else "left"
         title = Text(column.removeprefix(">"))
-        result.add_column(title, justify=justify, no_wrap=right or not last)
+        result.add_column(title, justify=justify, no_wrap=right or not last, overflow="fold")
     for row in rows:
         result.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
     return result

@@ -3,9 +3,9 @@
 Between one power of two and the next there are ``PARTS`` bins of equal width, so a bin is at most
 1/128 as wide as the times in it. That holds for times from 10⁻¹² to 10¹⁵.
 
-Tasks are spread evenly over their bin, unless a bin beside it is nearly empty. Then they may all
-have taken the same time, and count as if they took the shortest time of the bin: a limit of 2 holds
-if all took 2.
+The tasks of a bin are spread evenly over it, unless it stands out from the bins around it. Then
+they took the same time, and count as if they took the shortest time of the bin: a limit of 2 holds
+if all took 2. From 2⁷ on, whole numbers have bins of their own that do not stand out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BINS = (MOST - LEAST) * PARTS
 EXPONENT, FRACTION = 1023, 52
 """A double has its power of two, raised by the first, above a fraction of so many bits."""
 MANY = 5
-"""Times as many tasks as a bin beside it has a bin whose tasks took the same time, or nearly."""
+"""Times as many tasks as the bins around it has one that stands out."""
 BELOW = FRACTION - PARTS.bit_length() + 1
 """The bits of a fraction that a bin does not tell apart."""
 
@@ -113,9 +113,14 @@ def share_within(counts: NDArray[np.int64], time: float) -> float:
 
 
 def _is_one_time(counts: NDArray[np.int64], number: int) -> bool:
-    """Tell whether the tasks of a bin may all have taken the same time."""
-    beside = counts[max(number - 1, 0)], counts[min(number + 1, BINS - 1)]
-    return bool(counts[number] > MANY * min(beside))
+    """Tell whether the tasks of a bin took the same time: it stands out from those around it.
+
+    If that time is where a bin begins, rounding may put some of the tasks into the bin below.
+    """
+    near = np.pad(counts[max(number - 2, 0) : number + 2], (max(2 - number, 0), 1))[:4]
+    further, below, here, above = near.tolist()
+    both = here + below > MANY * max(further, above)
+    return bool(here > MANY * above and (here > MANY * below or both))
 
 
 def longer_than(counts: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

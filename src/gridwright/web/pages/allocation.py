@@ -114,7 +114,7 @@ class AllocationCard:
             words = f"λ* goes from {changed.before:.4f} to {changed.after:.4f}."
             if found.left_out:
                 words = (
-                    f"λ* of the classes that can run is {changed.after:.4f}; with all machines, "
+                    f"λ* of the classes that can run is {changed.after:.4f}; otherwise "
                     f"that of all classes is {changed.before:.4f}."
                 )
             used = f"Newly used: {pairs}." if pairs else "No pair is newly used."
