@@ -346,6 +346,19 @@ def test_an_experiment_of_ones_own(page: Any, server: Any) -> None:
     expect(page.get_by_text(re.compile(r"my test under gcmu:idle=fastest"))).to_be_visible()
 
 
+@pytest.mark.parametrize("width", [1280, 700, 400])
+def test_words_are_not_under_the_head_of_the_page(page: Any, server: Any, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{server.url}/published")
+    page.get_by_role("link", name="Words", exact=True).click()
+    page.wait_for_url(f"{server.url}/help#words")
+    words = page.get_by_role("heading", name="Words", exact=True)
+    expect(words).to_be_in_viewport()
+    page.wait_for_function("document.querySelector('#words').getBoundingClientRect().top < 200")
+    head = page.locator(".q-header").bounding_box()
+    assert words.bounding_box()["y"] >= head["height"] - 1
+
+
 def test_published(page: Any, server: Any) -> None:
     page.goto(f"{server.url}/published")
     expect(page.get_by_text(re.compile("34 of 34 cells"))).to_be_visible()
@@ -355,8 +368,9 @@ def test_published(page: Any, server: Any) -> None:
     page.get_by_label("Reading", exact=True).click()
     page.get_by_role("option", name="as the source says").click()
     expect(page.get_by_text(re.compile("34 of 34 cells"))).to_be_visible()
+    expect(page.get_by_text(re.compile("x86_64.*x86_64"))).to_be_visible()  # not in italics
     page.get_by_label("Search").fill("2.B LPAS")
-    expect(page.get_by_text(re.compile("1 of 34 cells"))).to_be_visible()  # its row has moved
+    expect(page.get_by_text("1 of 34 cells: 1 differs")).to_be_visible()  # its row has moved
     button(page, "✗ differs: say why").click()
     expect(page.get_by_text("No reading of LPAS that we tried")).to_be_visible()
     page.keyboard.press("Escape")

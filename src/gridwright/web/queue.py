@@ -170,7 +170,8 @@ class Queue:
 
     def _give_up(self, task: Task) -> None:
         if not task.is_over:
-            task.end("stopped", "its code does not return")
+            late = f"it had not ended {task.grace:g} seconds later"
+            task.end("stopped", f"{late}: its code is being compiled, or does not return")
             self._begin_next(task.kind)
 
 

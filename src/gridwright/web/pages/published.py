@@ -65,7 +65,7 @@ def published_page(services: Services) -> None:
         rows.props('flat dense wrap-cells no-data-label="No cells match."')
         rows.add_slot("body-cell-verdict", BADGE)
         rows.on("explain", lambda event: explain(str(event.args)))
-        ui.markdown(data.settings).classes("gw-quiet")
+        ui.markdown(data.settings, extras=["code-friendly"]).classes("gw-quiet")  # x86_64
         dialog = ui.dialog()
 
         def show() -> None:
@@ -82,17 +82,20 @@ def published_page(services: Services) -> None:
             ]
             wanted = str(words.value or "").lower()
             shown = [
+                row
+                for row in found
+                if verdict.value in (kinds[0], row["verdict"])
+                and wanted in " ".join(map(str, row.values())).lower()
+            ]
+            rows.rows = [
                 {
                     **row,
                     "ours": _apart(row["ours"]),
                     "verdict": f"{MARKS[row['verdict']]} {row['verdict']}",
                 }
-                for row in found
-                if verdict.value in (kinds[0], row["verdict"])
-                and wanted in " ".join(map(str, row.values())).lower()
+                for row in shown
             ]
-            rows.rows = shown
-            counts = {str(each): sum(r["verdict"] == each for r in found) for each in Verdict}
+            counts = {str(each): sum(r["verdict"] == each for r in shown) for each in Verdict}
             said = counted({name: count for name, count in counts.items() if count})
             summary.text = f"{len(shown)} of {len(found)} cells: {said or 'none'}"
 
