@@ -1,7 +1,9 @@
 """A run that is paused: in its own time nothing has happened."""
 
 import asyncio
+from itertools import count
 from pathlib import Path
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from gridwright.grid import Journal, Mapper, statistics
 from gridwright.grid.executors import Ended, MachineDown, MachineUp, Started
 from gridwright.grid.executors.virtual import FakeExecutor, run_virtually
+from gridwright.grid.turn import BREATH, Pace
 from gridwright.testbed import Experiment
 from gridwright.testbed.conduct import Conduct
 from gridwright.testbed.pause import PausableExecutor
@@ -71,6 +74,27 @@ def test_a_pause_changes_nothing(tmp_path: Path) -> None:
     assert paused.told("paused") == {"paused": False}
     plain.close()
     paused.close()
+
+
+@pytest.mark.slow
+def test_a_slow_computer_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In virtual time it does not matter that a turn takes longer than usual."""
+    quick = conducted(tmp_path / "quick.sqlite", ())
+    begin, turns = Pace.begin, count(1)
+
+    def begin_slowly(pace: Pace) -> None:
+        begin(pace)
+        end = thread_time() + (0 if next(turns) % 40 else 5 * BREATH)
+        while thread_time() < end:
+            pass
+
+    monkeypatch.setattr(Pace, "begin", begin_slowly)
+    slow = conducted(tmp_path / "slow.sqlite", ())
+    one, other = ([kept.job.ended for kept in each.jobs()] for each in (quick, slow))
+    assert len(one) > 100
+    assert one == pytest.approx(other, nan_ok=True)
+    quick.close()
+    slow.close()
 
 
 def test_work_goes_on_and_is_told_later() -> None:

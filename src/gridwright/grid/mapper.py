@@ -132,6 +132,7 @@ class Mapper:
     async def open(self) -> None:
         """Start the executor's machines."""
         self._loop = asyncio.get_running_loop()
+        self._pace.clock = self._loop.time
         keep_paused(self, range(len(self.book.machines)))
         await self.executor.open(self.hear, self.settings.resolution * self.unit)
 

@@ -187,31 +187,36 @@ class Turn:
 
 
 class Pace:
-    """Keeps turns short, and lets events of machines in between many submissions."""
+    """Keeps turns short, and lets events of machines in between many submissions.
+
+    The clock is that of the event loop. In virtual time no turn takes long, and nothing depends on
+    how fast the computer is.
+    """
 
     def __init__(self) -> None:
+        self.clock: Callable[[], float] = monotonic
         self.pause_after_this = False
         self._cpu = self._began = self._intake = 0.0
 
     def begin(self) -> None:
         """Begin a turn."""
-        self._cpu, self._began, self.pause_after_this = thread_time(), monotonic(), False
+        self._cpu, self._began, self.pause_after_this = thread_time(), self.clock(), False
 
     def is_spent(self) -> bool:
         """Tell whether a turn has taken long enough."""
-        if monotonic() - self._began <= BREATH:  # the CPU time is less, and takes longer to ask for
+        if self.clock() - self._began <= BREATH:  # CPU time is less, and takes longer to ask for
             return False
         return thread_time() - self._cpu > BREATH
 
     def end(self) -> None:
         """End a turn; submissions then wait if there were many."""
         if self.pause_after_this:
-            now = monotonic()
+            now = self.clock()
             self._intake = now + min(PAUSE * (now - self._began), LONGEST_PAUSE)
 
     def left(self) -> float:
         """Return the seconds for which submissions have to wait, 0 if they may be handled now."""
-        return max(self._intake - monotonic(), 0.0)
+        return max(self._intake - self.clock(), 0.0)
 
 
 class Calls:
