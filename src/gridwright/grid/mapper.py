@@ -488,13 +488,10 @@ class Mapper:
             self._refuse(word)
 
     def _refuse(self, word: _Word) -> None:
-        if isinstance(word, Submission):
-            if not word.future.done():
-                word.future.set_exception(self.refusal())
-            if word.receipt is not None:
-                word.receipt.refuse(self.refusal())
-        elif isinstance(word, Change) and not word.answer.done():
-            word.answer.set_exception(self.refusal())
+        if isinstance(word, Submission | Change):
+            word.refuse(self.refusal())
+        if isinstance(word, Submission) and word.receipt is not None:
+            word.receipt.refuse(self.refusal())
 
     def refusal(self) -> Exception:
         """Return a new exception: each thread that raises one changes it."""

@@ -82,6 +82,11 @@ class Change(NamedTuple):
         with suppress(InvalidStateError):
             self.answer.set_result(has_changed)
 
+    def refuse(self, error: Exception) -> None:
+        """Answer that the grid takes no changes any more."""
+        with suppress(InvalidStateError):
+            self.answer.set_exception(error)
+
 
 class Answer(Protocol):
     """The receiver of a job's result."""
@@ -112,6 +117,11 @@ class Submission(NamedTuple):
     key: str | None = None
     needs: tuple[int, ...] = ()
     """The jobs whose results are among its arguments."""
+
+    def refuse(self, error: Exception) -> None:
+        """Tell whoever waits for the job that the grid does not take it."""
+        if not self.future.done():
+            self.future.set_exception(error)
 
 
 class Turn:
