@@ -206,6 +206,8 @@ def test_a_class_that_nothing_up_can_run_is_left_out() -> None:
     assert not found.verdict.stabilisable
     assert "Class 'a' cannot run on any machine that is up" in found.verdict.words
     assert found.information() == 0.5
+    assert allocate(system).change(found).left_out == ("a",)
+    assert found.change(found).left_out == ()
 
 
 def test_no_machine_that_would_run_another_class_adds_to_the_capacity() -> None:

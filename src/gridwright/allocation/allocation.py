@@ -52,6 +52,8 @@ class Change(NamedTuple):
     after: float
     gained: tuple[tuple[str, str], ...]
     lost: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...] = ()
+    """The classes that no machine can run any more: ``after`` is the capacity of the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +217,8 @@ class Allocation(Tabular):
         >>> from gridwright import System, allocate
         >>> system = System(arrivals=[1, 1.5], rates=[[9, 5], [2, 1]])
         >>> allocate(system).change(allocate(system, down=[2]))
-        Change(before=1.76..., after=1.16..., gained=(('1', '1'),), lost=(('1', '2'), ('2', '2')))
+        Change(before=1.76..., after=1.16..., gained=(('1', '1'),),
+               lost=(('1', '2'), ('2', '2')), left_out=())
         """
 
         def pairs(which: NDArray[np.bool_]) -> tuple[tuple[str, str], ...]:
@@ -223,7 +226,9 @@ class Allocation(Tabular):
             return tuple((classes[i], machines[j]) for i, j in np.argwhere(which))
 
         used, uses = self.shares > 0, after.shares > 0
-        return Change(self.capacity, after.capacity, pairs(uses & ~used), pairs(used & ~uses))
+        gained, lost = pairs(uses & ~used), pairs(used & ~uses)
+        left_out = tuple(name for name in after.left_out if name not in self.left_out)
+        return Change(self.capacity, after.capacity, gained, lost, left_out)
 
     @property
     def kinds(self) -> list[int]:

@@ -147,7 +147,7 @@ def _change(before: allocation.Allocation, after: allocation.Allocation) -> str:
     pairs = ", ".join(f"class {i} on {j}" for i, j in change.gained[:6])
     more = f" and {len(change.gained) - 6} more" if len(change.gained) > 6 else ""
     used = f"Newly used: {pairs}{more}." if pairs else "No pair is newly used."
-    if set(after.left_out) - set(before.left_out):
+    if change.left_out:
         return (
             f"With {down} down the capacity of the classes that can run is {change.after:.4f}; "
             f"otherwise that of all classes is {change.before:.4f}. {used}"

@@ -112,7 +112,7 @@ class AllocationCard:
         if changed is not None:
             pairs = ", ".join(f"{i} on {j}" for i, j in changed.gained[:6])
             words = f"λ* goes from {changed.before:.4f} to {changed.after:.4f}."
-            if found.left_out:
+            if changed.left_out:
                 words = (
                     f"λ* of the classes that can run is {changed.after:.4f}; otherwise "
                     f"that of all classes is {changed.before:.4f}."
