@@ -61,6 +61,7 @@ def published_page(services: Services) -> None:
         for column in columns:
             wraps = column["name"] in ("what", "reason")
             column["style"] = "" if wraps else "white-space: nowrap"
+            column["headerStyle"] = "white-space: nowrap"  # else some arrows are below their words
         rows = ui.table(columns=columns, rows=[], row_key="id", pagination=25).classes("w-full")
         rows.props('flat dense wrap-cells no-data-label="No cells match."')
         rows.add_slot("body-cell-verdict", BADGE)
