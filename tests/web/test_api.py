@@ -235,7 +235,7 @@ def test_a_run_is_started_watched_stopped_and_resumed(api: Any, tmp_path: Path) 
     assert "MGST-1" in api.get("/experiments")
     assert api.get("/experiments/MGST-5")["system"]["machines"] == 21
     assert api.get("/machines")[0]["processors"] >= 1
-    body = {"system": SMALL, "policy": "mct", "time_unit": 0.3, "duration": 14, "failures": "none"}
+    body = {"system": SMALL, "policy": "mct", "time_unit": 0.3, "duration": 40, "failures": "none"}
     run = api.post("/runs", {**body, "resolution": 0.5}, 202)
     assert (run["run"], run["state"]) == (1, "starting")
     until(lambda: api.get("/runs/1")["finished"] > 5)
