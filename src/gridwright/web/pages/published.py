@@ -8,7 +8,7 @@ from ...reproduction import Row, Verdict, counted, explanations
 from ..api.background import last_rerun, published
 from ..services import Services
 from ..tasks import TableTask
-from .frame import columns_of, errors_shown, frame, tell
+from .frame import Picker, columns_of, errors_shown, frame, tell
 
 EVERY = "all tables"
 MARKS = {
@@ -44,8 +44,8 @@ def published_page(services: Services) -> None:
             names = {EVERY: EVERY} | {
                 each.name: f"{each.name} – {each.about[:90]}" for each in sections.values()
             }
-            table = ui.select(names, label="Table or figure", value=next(iter(sections)))
-            table.classes("w-96 max-w-full").props("use-input")
+            table = Picker(names, "Table or figure", next(iter(sections)))
+            table.classes("w-96 max-w-full")
             kinds = ["any verdict", *(str(each) for each in Verdict)]
             verdict = ui.select(kinds, label="Verdict", value=kinds[0]).classes("w-40")
             reading = ui.select(READINGS, label="Reading", value="").classes("w-44")
@@ -107,7 +107,7 @@ def published_page(services: Services) -> None:
 
         def again() -> None:
             with errors_shown():
-                queue.start(TableTask(str(table.value), scale.value == "quick"))
+                queue.start(TableTask(table.chosen(), scale.value == "quick"))
 
         def stop() -> None:
             rerun = last_rerun(queue, str(table.value))
