@@ -8,6 +8,7 @@ import pytest
 from gridwright import System, adversary, compare, contest, optimum, pull, simulate, sweep
 from gridwright.allocation import allocate, long_run_of
 from gridwright.policies import policies
+from gridwright.statistics import stability
 
 RATES = [[1.2, 0.4], [0.4, 1.2]]
 FAILURES = {"mean_uptime": 8, "mean_repair": 2, "repair": {"kind": "gamma", "shape": 2}}
@@ -52,6 +53,19 @@ def test_one_machine(load: float, horizon: float, stable: bool | None) -> None:
         result = simulate(one_machine(load), "fcfs", horizon, 10, seed)
         assert result.stable is stable
         assert result.long_run_load == pytest.approx(load)
+
+
+@pytest.mark.parametrize("horizon", [1007.3, 2500])
+def test_samples_of_a_clockwork_see_other_phases_of_it(horizon: float) -> None:
+    """Of 20 % to 90 % of samples, by when they are taken: this is no growth."""
+    clock = {"kind": "deterministic"}
+    rate, times = 1 / 0.3, {"execution": clock, "interarrival": clock}
+    found = simulate(System(arrivals=[3], rates=[[rate]], **times), "fcfs", horizon, 5)
+    assert found.stability.growth > 0
+    assert found.stable
+    samples = np.linspace(0, horizon, 101)
+    grows = np.tile(10 + 5 * samples / horizon, (5, 1))
+    assert stability(samples, grows, arrivals=3, load=0.9).stable is None
 
 
 def test_an_undecided_run_says_how_long_would_tell() -> None:
