@@ -21,7 +21,6 @@ from gridwright import (
     sweep,
 )
 from gridwright.experiments import (
-    Pieces,
     Store,
     Wanted,
     ahead,
@@ -32,7 +31,7 @@ from gridwright.experiments import (
 from gridwright.policies import find
 from gridwright.reproduction import Laboratory, Run, data, data_of, reproduce
 from gridwright.reproduction.laboratory import PARTS, Scale
-from gridwright.simulation import replicate
+from gridwright.simulation import Pieces, replicate
 
 from ..simulation.fake_device import Interpreter
 
@@ -90,13 +89,14 @@ def test_a_run_whose_pieces_cannot_tell_is_not_cut(fake: Interpreter) -> None:
 
 def test_a_run_that_is_simulated_anew_is_not_counted_as_done(fake: Interpreter) -> None:
     short, done = Run("2.A", "lpas"), list[float]()
-    laboratory = Laboratory(Scale(2, 1e-3, pieces=(("2.", Pieces(2, 1.0)),)), on="gpu")
+    scale = Scale(2, 1e-3, pieces=(("2.", Pieces(2, 1.0)),))
+    laboratory = Laboratory(scale, on="gpu", show=lambda what, runs: done.append(runs))
     laboratory.simulate_ahead([short])
-    laboratory.show = lambda what, runs: done.append(runs)
+    assert done[-1] == 1.0, "two replications in three parts"
     laboratory.result(short)
     assert laboratory.whole == {short}
     assert done == sorted(done)
-    assert done[0] < done[-1] == 1.0
+    assert done[-1] == 1.0
 
 
 LONG = Scale(3, 5e-4, pieces=(("2.D", Pieces(2, 1.0)),))
@@ -253,6 +253,34 @@ def test_what_stays_on_the_cpu_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=words):
         simulate(system, policy, 5, 1, on="gpu", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"trace": True}, "a GPU keeps no event log"),
+        ({"within": [-1]}, "within"),
+        ({"threads": 0}, "threads is 0; expected at least 1"),
+        ({"rng": "nonsense"}, "no random generator 'nonsense'"),
+        ({"precision": 5}, "precision"),
+        ({"horizons": 7}, "horizons"),
+    ],
+)
+def test_what_is_wrong_is_refused_before_a_long_run(
+    options: dict[str, Any], words: str, fake: Interpreter
+) -> None:
+    given: Any = {"horizon": 5, "replications": 2, "on": "gpu", **options}
+    with pytest.raises((InputError, TypeError), match=words):
+        sweep("2.B", ["mct", "fcfs"], "load", [0.5, 0.6], **given)
+    with pytest.raises((InputError, TypeError), match=words):
+        compare("2.B", ["mct", "fcfs"], **given)
+    assert not fake.starts
+
+
+def test_percentiles_are_not_known_in_pieces(fake: Interpreter) -> None:
+    wanted = Wanted("2.B", "mct", 40.0, 2, 1, tails=True, pieces=Pieces(2, 1.0))
+    with pytest.raises(InputError, match="runs in pieces have no percentiles"):
+        simulate_in_pieces(wanted)
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,10 +57,10 @@ def test_one_machine(load: float, horizon: float, stable: bool | None) -> None:
 
 @pytest.mark.parametrize("horizon", [1007.3, 2500])
 def test_samples_of_a_clockwork_see_other_phases_of_it(horizon: float) -> None:
-    """Of 20 % to 90 % of samples, by when they are taken: this is no growth."""
+    """How many samples see a task depends on when they are taken: this is no growth."""
     clock = {"kind": "deterministic"}
-    rate, times = 1 / 0.3, {"execution": clock, "interarrival": clock}
-    found = simulate(System(arrivals=[3], rates=[[rate]], **times), "fcfs", horizon, 5)
+    system = System(arrivals=[3], rates=[[1 / 0.3]], execution=clock, interarrival=clock)
+    found = simulate(system, "fcfs", horizon, 5)
     assert found.stability.growth > 0
     assert found.stable
     samples = np.linspace(0, horizon, 101)

@@ -12,8 +12,10 @@ from gridwright import InputError, load, push, simulate
 from gridwright.experiments import Store
 from gridwright.experiments import store as store_module
 from gridwright.experiments.serialise import pack, unpack
-from gridwright.experiments.store import key_of
+from gridwright.experiments.store import CODE, key_of
 from gridwright.policies import find
+
+from ..test_layers import FILES, imported_packages, package_of
 
 OPTIONS = {"horizon": 100.0, "warmup": 0.0, "trace": False, "tails": False, "rng": "pcg64"}
 SEED = np.random.SeedSequence(1)
@@ -107,11 +109,41 @@ def test_a_damaged_replication_is_simulated_again(tmp_path: Path) -> None:
                  {**OPTIONS, "horizon": 50.0})  # fmt: skip
     assert key is not None
     assert store.get(key) is not None
-    for damage in (b"nonsense", b"", b"PK"):
+    with store._open() as database:
+        ((kept,),) = database.execute("SELECT data FROM replication").fetchall()
+    changed = [bytearray(kept) for _ in range(0, len(kept), 50)]
+    for k, each in enumerate(changed):
+        each[50 * k] ^= 1 << k % 8
+    for damage in (b"nonsense", b"", b"PK", kept[:-1], *changed):
         with store._open() as database:
-            database.execute("UPDATE replication SET data = ?", (damage,))
+            database.execute("UPDATE replication SET data = ?", (bytes(damage),))
         assert store.get(key) is None
     assert simulate("2.B", "mct", 50, 1, store=store).mean_number == first.mean_number
+
+
+def test_what_cannot_be_kept_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(tmp_path / "results.sqlite")
+    with store._open() as database:
+        database.execute("PRAGMA query_only=ON")
+    found = simulate("2.B", "mct", 50, 3, store=store)
+    assert found.mean_number == simulate("2.B", "mct", 50, 3).mean_number
+    (said,) = caplog.messages
+    assert said.startswith(f"results are not kept in {store.path}: ")
+
+
+def test_keys_depend_on_all_code_that_makes_numbers() -> None:
+    """What the simulator imports, and what that does.
+
+    A key has the text of the system, wherever it is from. Tables are only shown.
+    """
+    below: dict[str, set[str]] = {}
+    for file in FILES:
+        below.setdefault(package_of(file), set()).update(imported_packages(file))
+    found, new = set[str](), {"simulation"}
+    while new:
+        found |= new
+        new = set[str]().union(*(below[package] for package in new)) - found
+    assert found - {"catalogue", "tabular"} == {*CODE}
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:

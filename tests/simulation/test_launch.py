@@ -275,6 +275,22 @@ def test_a_run_that_outgrows_the_memory_waits_for_those_beside_it() -> None:
     assert narrow.linked == 3
 
 
+def test_a_run_that_outgrows_the_memory_gets_that_of_one_that_has_just_ended() -> None:
+    crowded = Job(System(arrivals=[60.0], rates=[[1.0]]), find("mct"), SEEDS[:1], 5.2)
+    beside = Job(load("2.B"), find("fcfs"), SEEDS[:2], 60.0)
+    narrow = Lender()
+    narrow.memory = 90_000
+    check(run(narrow, beside, crowded), beside, crowded, rtol=1e-12)
+
+
+def test_a_run_that_is_unstable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OnDevice, "most", 512)
+    crowded = Job(System(name="too full", arrivals=[120.0], rates=[[1.0]]), find("mct"), SEEDS, 8.0)
+    others = [Job(load(name), find("mct"), SEEDS, 2.0) for name in ("2.B", "2.D")]
+    with pytest.raises(InputError, match=r"^mct on too full: more than 512 tasks .* is unstable"):
+        run(Interpreter(), others[0], crowded, others[1])
+
+
 class Slow(Interpreter):
     """A device on which every launch of its first program takes as long as many of the others."""
 
@@ -363,6 +379,13 @@ def test_progress_rises_to_one_and_a_stop_is_a_stop() -> None:
     shares: list[float] = []
     jobs = [Job(load("2.B"), find(name), SEEDS[:1], 5.0) for name in ("mct", "fcfs")]
     run(Interpreter(), *jobs, on_progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+    shares.clear()
+    crowded = Job(System(arrivals=[60.0], rates=[[1.0]]), find("mct"), SEEDS, 5.0)
+    narrow = Interpreter(memory=90_000)
+    run(narrow, crowded, on_progress=shares.append)
+    assert narrow.linked > 1, "some started again"
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
 

@@ -9,7 +9,6 @@ from .families import FAMILIES, random_systems
 from .gaps import Far, Gaps, gaps
 from .optimum import Best, Gap, Optimum, lower_bound, optimum
 from .over_time import SweepOverTime, sweep_over_time
-from .pieces import Pieces
 from .result import ClassResult, Result, in_words
 from .results_by_kind import BatchResult, ChainResult, CustomerResult, DeadlineResult, PeerResult
 from .simulate import HORIZON, simulate
@@ -38,7 +37,6 @@ __all__ = [
     "Kept",
     "Optimum",
     "PeerResult",
-    "Pieces",
     "Point",
     "Result",
     "Size",

@@ -8,21 +8,31 @@ replications here.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..model import System
+from ..model.error import positive_numbers
 from ..policies import Policy
 from ..policies import find as find_policy
-from ..simulation import Job, Replication, launch
+from ..simulation import Job, Pieces, Replication, in_pieces, joined, launch
 from .device import GPU, find_device, job_of
-from .pieces import Pieces, in_pieces, joined
 from .rehearsal import prepare
 from .result import Result
 from .results_by_kind import result_of
-from .simulate import PolicyGiven, SystemGiven, check_numbers, options_of, resolve, seeds_of
+from .simulate import (
+    HORIZON,
+    PolicyGiven,
+    SystemGiven,
+    check_numbers,
+    options_of,
+    resolve,
+    seeds_of,
+    simulate,
+)
 from .store import Kept, text_of
 
 
@@ -94,9 +104,22 @@ def together(
         each = each._replace(system=system, horizon=horizon, tails=tails)
         return each if warmup is None else each._replace(warmup=warmup)
 
-    asked = map(in_full, calls)
+    asked = [in_full(each) for each in calls]
+    _check(options, asked)
     ahead = simulate_ahead(asked, store, progress or (lambda share: None))
     return {**options, "store": ahead}
+
+
+def _check(options: dict[str, Any], asked: Sequence[Wanted]) -> None:
+    """Refuse before a long run what ``simulate`` would refuse after it."""
+    signature(simulate).bind(None, None, **options)
+    numbers = options.get("precision"), options.get("threads")
+    check_numbers(HORIZON, 1, 0, 0.0, *numbers)
+    positive_numbers("within", options.get("within") or (), "time units")
+    chosen = {name: options[name] for name in ("trace", "rng") if name in options}
+    for each in asked[:1]:
+        system, horizon = resolve(each.system, each.horizon)
+        options_of(system, find_policy(each.policy), horizon, on=GPU, **chosen)
 
 
 def simulate_ahead(
@@ -135,8 +158,7 @@ def simulate_ahead(
         parts[key][piece] = replication
         if len(parts[key]) == cut.number:
             every = parts.pop(key)
-            length = jobs[job].horizon - jobs[job].warmup
-            ahead.put(key, joined([every[k] for k in range(cut.number)], length))
+            ahead.put(key, joined(jobs[job], [every[k] for k in range(cut.number)]))
 
     if jobs:
         launch(find_device(), jobs, on_done, progress)

@@ -152,10 +152,10 @@ def options_of(
 ) -> dict[str, Any]:
     """Return the conditions of all replications, checked; a GPU always draws with Philox."""
     check_system(system, policy)
+    check_rng(rng, policy)
     if on == GPU:
         check_on_gpu(policy, trace=trace)
         rng = PHILOX
-    check_rng(rng, policy)
     return {
         "horizon": horizon,
         "warmup": float(warmup),

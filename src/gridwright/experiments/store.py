@@ -11,10 +11,11 @@ import os
 import platform
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.metadata import version
+from logging import getLogger
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -28,9 +29,12 @@ from ..model import InputError, System
 from ..policies import Policy
 from ..simulation import Replication
 
-CODE = ("allocation", "model", "policies", "simulation", "statistics")
+CODE = ("allocation", "compiler", "model", "policies", "simulation", "statistics")
 """The packages that a replication's numbers come from."""
 MORE = "more."
+DIGEST = 16
+"""Bytes before a replication's own, by which a damaged one is found out."""
+WARNING = getLogger("gridwright").warning
 
 
 class Kept(Protocol):
@@ -67,12 +71,14 @@ class Store:
         self.fresh, self.anywhere = fresh, anywhere
         self.mine: set[str] = set()
         self.turn = Lock()
+        self.is_failing = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.database = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             finalize(self, self.database.close)
             with self._open() as database:
                 database.execute("PRAGMA journal_mode=WAL")
+                database.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing
                 database.execute(
                     "CREATE TABLE IF NOT EXISTS replication (key TEXT PRIMARY KEY, data BLOB)"
                 )
@@ -98,12 +104,17 @@ class Store:
             return None
 
     def put(self, key: str, replication: Replication) -> None:
-        """Keep a replication; do nothing if the disk is full."""
-        with suppress(OSError, sqlite3.Error), self._open() as database:
-            database.execute(
-                "INSERT OR REPLACE INTO replication VALUES (?, ?)", (key, _write(replication))
-            )
+        """Keep a replication; if that is impossible, as on a full disk, say so once."""
+        try:
+            with self._open() as database:
+                database.execute(
+                    "INSERT OR REPLACE INTO replication VALUES (?, ?)", (key, _write(replication))
+                )
             self.mine.add(key)
+        except (OSError, sqlite3.Error) as error:
+            if not self.is_failing:
+                self.is_failing = True
+                WARNING("results are not kept in %s: %s", self.path, error)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -176,11 +187,17 @@ def _write(replication: Replication) -> bytes:
     parts |= {f"{MORE}{key}": value for key, value in parts.pop("more").items()}
     fields = {k: np.asarray(v) for k, v in parts.items() if k != "trace"}
     np.savez_compressed(page, **fields)  # type: ignore[arg-type]
-    return page.getvalue()
+    return _digest_of(page.getvalue()) + page.getvalue()
+
+
+def _digest_of(data: bytes) -> bytes:
+    return blake2b(data, digest_size=DIGEST).digest()
 
 
 def _read(data: bytes) -> Replication:
-    with np.load(io.BytesIO(data), allow_pickle=False) as page:
+    if _digest_of(data[DIGEST:]) != data[:DIGEST]:
+        raise ValueError("it is damaged")
+    with np.load(io.BytesIO(data[DIGEST:]), allow_pickle=False) as page:
         fields: dict[str, Any] = {name: page[name] for name in page.files}
     for name in fields:
         if fields[name].ndim == 0:

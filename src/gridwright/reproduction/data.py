@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 from ..catalogue import Cell, cite
 from ..compiler.computer import computer
-from ..experiments import GPU, Pieces, Store
+from ..experiments import GPU, Store
 from ..experiments.device import find_device
 from ..model import InputError
 from ..model.error import file_errors
+from ..simulation import Pieces
 from .account import PRIMARY, Account, Judged, accounts, by_reading
 from .laboratory import PUBLISHED, Laboratory, Scale
 from .question import entry_of, run_of

@@ -13,7 +13,6 @@ from ..experiments import (
     GPU,
     HORIZON,
     Kept,
-    Pieces,
     Result,
     Wanted,
     simulate,
@@ -22,7 +21,7 @@ from ..experiments import (
 )
 from ..model import System
 from ..policies import find as find_policy
-from ..simulation import is_planned_in_python
+from ..simulation import Pieces, is_planned_in_python
 
 
 class Run(NamedTuple):
@@ -121,6 +120,8 @@ class Laboratory:
     """Runs that are not cut, because their pieces are too short to tell whether they settle."""
     discarded: float = 0.0
     """Seconds of the GPU for pieces that did not tell."""
+    most: float = 0.0
+    """The most runs that were shown as done; those that are simulated anew were counted before."""
 
     def work(self) -> str:
         """Say how much was simulated."""
@@ -149,13 +150,14 @@ class Laboratory:
         for part in range(parts):
 
             def tell(share: float, done: int = part) -> None:
-                self.show(what, before + (done + share) / parts * len(runs))
+                self._show(what, before + (done + share) / parts * len(runs))
 
             some = [
                 each._replace(replications=-(-each.replications * (part + 1) // parts))
                 for each in every
             ]
             self.store = simulate_ahead(some, self.store, tell)
+            tell(1.0)
         self.ahead.update(runs)
 
     def result(self, run: Run) -> Result:
@@ -190,7 +192,12 @@ class Laboratory:
     def _tell(self, run: Run, share: float) -> None:
         """Show how many runs are done, with a share of one that is being simulated."""
         more = 0.0 if run in self.ahead else share
-        self.show(str(run), len(self.results.keys() | self.ahead) + more)
+        self._show(str(run), len(self.results.keys() | self.ahead) + more)
+
+    def _show(self, what: str, done: float) -> None:
+        """Show what is run, and how many runs are done."""
+        self.most = max(self.most, done)
+        self.show(what, self.most)
 
     def _wanted(self, run: Run) -> Wanted:
         """Return what the GPU is to simulate for a run."""

@@ -5,6 +5,7 @@ from .driver import PCG64, PHILOX, Replication, check_run
 from .event_log import KINDS
 from .launch import launch
 from .on_device import Job
+from .pieces import Pieces, in_pieces, joined
 from .planning import is_planned_in_python
 from .replicate import check_rng, check_system, line_of, replicate
 
@@ -14,11 +15,14 @@ __all__ = [
     "PHILOX",
     "Device",
     "Job",
+    "Pieces",
     "Replication",
     "check_rng",
     "check_run",
     "check_system",
+    "in_pieces",
     "is_planned_in_python",
+    "joined",
     "launch",
     "line_of",
     "replicate",

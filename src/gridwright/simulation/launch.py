@@ -69,16 +69,19 @@ def launch(
         compile_simplex()
     waiting = [batch for number, job in enumerate(jobs) for batch in batches_of(number, job)]
     all_work, finished = sum(batch.work for batch in waiting), 0.0
-    memory, until = device.free(), 0.0
+    memory, until, done = device.free(), 0.0, 0.0
     while waiting:
         again: list[Batch] = []
-        parts, running = parts_of(device, waiting), list[Fleet]()
+        parts, running, are_more = parts_of(device, waiting), list[Fleet](), True
         while True:
-            while _has_room(device, running, memory) and (part := next(parts, None)):
-                running.append(Fleet(device, part))
+            while are_more and _has_room(device, running, memory):
+                if are_more := (part := next(parts, None)) is not None:
+                    running.append(Fleet(device, part))
             if not running:
                 break
-            for fleet in ready(running):
+            found = ready(running)
+            while found:
+                fleet = found.pop(0)
                 fleet.side_by_side = sum(each.size for each in running)
                 fleet.go_on()
                 until = share_out(fleet, running, until)
@@ -90,7 +93,9 @@ def launch(
                     finished += fleet.work - sum(batch.work for batch in left)
                     running.remove(fleet)
             del fleet  # one that is done gives its memory back
-            on_progress((finished + sum(each.share * each.work for each in running)) / all_work)
+            going = sum(each.share * each.work for each in running)
+            done = max(done, (finished + going) / all_work)  # some may start again
+            on_progress(done)
         waiting = again
 
 
@@ -313,14 +318,15 @@ class Fleet:
             count = self._counts()
         rooms = self.rooms[needy]
         for k in needy[rooms >= OnDevice.most][:1]:
-            check_room(self.batches[self.batch_of[k]].mechanism, self.rooms[k], count[k].now)
+            self._refuse(k, count[k].now)
         self.rooms[needy] *= 2
         total = int(rooms.sum())
         if (self.all_room + total) * TICKET.itemsize > self.device.free():
             if self.side_by_side == 1:
                 raise InputError(
-                    f"more than {rooms[0]:,} tasks are in the system at time {count[0].now:g}, "
-                    "and the GPU has no memory for more; a shorter horizon needs less"
+                    f"{self.batches[0]}: more than {rooms[0]:,} tasks are in the system at time "
+                    f"{count[0].now:g}, and the GPU has no memory for more; a shorter horizon "
+                    "needs less"
                 )
             self.is_crowded[needy] = True
             self.reasons[needy] = SLICE
@@ -334,6 +340,14 @@ class Fleet:
         with self._holding(["count"], changes=True):
             self._set_counts(count)
         self.all_room += total
+
+    def _refuse(self, k: int, now: float) -> None:
+        """Refuse a run that has the largest room, and say which it is."""
+        batch = self.batches[self.batch_of[k]]
+        try:
+            check_room(batch.mechanism, self.rooms[k], now)
+        except InputError as error:
+            raise InputError(f"{batch}: {error}") from None
 
     def _set_counts(self, count: Any) -> None:
         """Copy the counts of all runs to the device."""

@@ -169,6 +169,10 @@ class Batch(NamedTuple):
     is_drawn: bool
     """Whether some of their random numbers are drawn already."""
 
+    def __str__(self) -> str:
+        name = self.mechanism.system.name
+        return f"{self.mechanism.policy} on {name}" if name else str(self.mechanism.policy)
+
     @property
     def work(self) -> float:
         """About how many tasks they simulate."""

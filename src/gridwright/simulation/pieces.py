@@ -6,7 +6,8 @@ many are observed for less, each after a warm-up. Together, the pieces are as lo
 
 Tasks that have not left at the end of a piece have no response yet, and the longest are missed most
 often. So the response is worked out from the mean number in system by Little's law, over the tasks
-that left. Waiting and queueing, for which this cannot be done, are not known.
+that left. Waiting and queueing, for which this cannot be done, are not known, nor are percentiles.
+Counts, as of lost tasks and of messages, are those of all pieces with their warm-ups.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..simulation import Job, Replication
+from ..model import InputError
+from .driver import Replication
+from .on_device import Job
 
 LEVELS = ("mean_number", "throughput", "utilisation", "number", "class_number", "permitted")
 """Means over time: all pieces are as long."""
@@ -43,6 +46,8 @@ def in_pieces(job: Job, cut: Pieces) -> Job:
 
     All start from what the first piece of the first replication draws, whichever of them are run.
     """
+    if job.tails:
+        raise InputError("runs in pieces have no percentiles of the response")
 
     def piece_of(replication: tuple[int, ...], piece: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(job.seeds[0].entropy, spawn_key=(*replication, piece))
@@ -53,8 +58,9 @@ def in_pieces(job: Job, cut: Pieces) -> Job:
     return Job(job.system, job.policy, seeds, length, cut.warmup, start=start)
 
 
-def joined(pieces: Sequence[Replication], length: float) -> Replication:
-    """Return what the pieces of a run measured as one replication; all are so long."""
+def joined(job: Job, pieces: Sequence[Replication]) -> Replication:
+    """Return what the pieces of one run of a job measured as one replication."""
+    length = job.horizon - job.warmup
     made: dict[str, Any] = {}
     for name in LEVELS:
         made[name] = np.mean([getattr(each, name) for each in pieces], axis=0)
