@@ -204,6 +204,40 @@ def test_vectors_are_single_environments() -> None:
                 break
 
 
+LATE = System(arrivals=[0.5], rates=[[2]], failures={"mean_uptime": 1, "mean_repair": 20})
+"""Its machine is often down when the first task arrives: the first decision comes later."""
+
+
+def test_what_an_episode_costs_before_its_first_decision_counts() -> None:
+    env = SchedulingVectorEnv(LATE, "pull", 3, horizon=30)
+    env.reset(seed=2)
+    returns, now = list[float](), np.zeros(3)
+    while len(returns) < 6:
+        _, rewards, _, over, _ = env.step(np.zeros(3, np.int64))
+        now += rewards
+        returns += (-now[over] / 30).tolist()
+        now[over] = 0.0
+    runs = simulate(LATE, "fcfs", 30, 12, 2, rng="philox").values("mean_number")
+    assert all(np.isclose(runs, each, rtol=1e-9).any() for each in returns)
+    assert len(set(returns)) == len(returns)
+
+
+def test_an_episode_without_a_decision_has_one_step() -> None:
+    rare = System(arrivals=[0.05], rates=[[2]])
+    env = SchedulingEnv(rare, horizon=10)
+    costs = simulate(rare, "fcfs", 10, 8, 5, rng="philox").values("mean_number")
+    assert (costs == 0).any()
+    for episode, cost in enumerate(costs):
+        _, info = env.reset(seed=5 if episode == 0 else None)
+        total, is_over, steps = 0.0, False, 0
+        while not is_over:
+            _, reward, _, is_over, info = env.step(0)
+            total, steps = total + reward, steps + 1
+        assert -total / 10 == pytest.approx(cost, rel=1e-9)
+        assert (steps == 1) or cost > 0
+        assert info["time"] == 10
+
+
 def test_features_have_names() -> None:
     runs = Decisions(SMALL, "push", 1, horizon=50, interpreted=True)
     runs.start([0], [SEED])
@@ -232,3 +266,7 @@ def test_mistakes() -> None:
         SchedulingVectorEnv(SMALL, num_envs=0)
     with pytest.raises(InputError, match="batch"):
         SchedulingVectorEnv(load("Smith"))
+    several = SchedulingVectorEnv(SMALL, num_envs=3)
+    several.reset(seed=1)
+    with pytest.raises(InputError, match=r"actions have the shape \(1,\); expected 3"):
+        several.step(np.zeros(1, np.int64))

@@ -59,12 +59,14 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
     Notes
     -----
     The reward is minus the holding cost of all tasks in the system since the last decision, so the
-    return of an episode is −horizon × mean cost. ``features`` names the numbers of an observation.
+    return of an episode is −horizon × mean cost. An episode that needs no decision is over after
+    one step, whatever the action. ``features`` names the numbers of an observation.
     ``info["action_mask"]`` marks the possible actions; an impossible one counts as waiting.
     ``info["time"]`` is the time of the decision.
 
     Episode e of environment k is replication k + e × num_envs of ``simulate(…, rng="philox")`` with
-    the same seed: with the decisions of a policy, it is the same run.
+    the same seed: with the decisions of a policy, it is the same run, unless the policy needs a
+    plan. Environments make none: in what ``view`` shows, all classes may run everywhere.
     """
 
     metadata = VECTOR_METADATA
@@ -122,12 +124,16 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         """
         runs, ended = self.runs, np.flatnonzero(self._is_over)
         answers = np.asarray(actions, np.int64)
+        if answers.shape != (self.num_envs,):
+            raise InputError(f"actions have the shape {answers.shape}; expected {self.num_envs}")
         runs.step(np.where(answers == runs.choices, -1, answers))
         if len(ended):
             self._start(ended)
         rewards = self._cost - runs.outcome[:, 1]
         self._cost[:] = runs.outcome[:, 1]
         self._is_over = ~runs.is_asked
+        for each in (rewards, self._cost, self._is_over):
+            each[ended] = 0  # an episode that has just begun: what it cost so far comes next
         terminated = np.zeros(self.num_envs, np.bool_)
         return runs.seen.copy(), rewards, terminated, self._is_over.copy(), self._info()
 
@@ -142,8 +148,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Any, Any]):
         ]
         self._episodes[numbers] += 1
         self.runs.start(numbers.tolist(), seeds)
-        self._cost[numbers] = self.runs.outcome[numbers, 1]
-        self._is_over[numbers] = ~self.runs.is_asked[numbers]
+        self._cost[numbers], self._is_over[numbers] = 0.0, False
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self.runs.mask.copy(), "time": self.runs.outcome[:, 0].copy()}

@@ -119,6 +119,8 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
     )
     assert (found["stdout"], found["machine"], found["status"]) == (f"x y {tmp_path}\n", "b", 0)
     endless = said("submit", *on, "--", "sleep", "1000")["job"]
+    assert grid("cancel", *on, str(endless), "typo").returncode == 2
+    assert said("jobs", *on, "--stage", "cancelled")["jobs"] == []
     assert grid("cancel", *on, str(endless)).stdout == f"{endless} is cancelled\n"
     assert grid("cancel", *on, str(endless)).stdout == f"{endless} had ended\n"
     others = started("grid", "results", *on, str(endless), "hello")
@@ -150,6 +152,23 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
     assert "1 cancelled" in grid("top", *on).stdout
 
 
+def test_a_folder_is_that_of_the_user_and_a_status_that_of_the_command(
+    farm: Any, tmp_path: Path
+) -> None:
+    on = ("--on", "farm")
+    (tmp_path / "sub").mkdir()
+    there = subprocess.run(
+        [*COMMAND, "grid", "submit", *on, "--cwd", "sub", "--wait", "--", "pwd"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert there.stdout == f"{tmp_path / 'sub'}\n", "not in a folder of the service"
+    ended = grid("submit", *on, "--wait", "--", "exit 130")
+    assert (ended.returncode, ended.stderr) == (130, ""), "nobody stopped it"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -166,6 +185,8 @@ def test_a_night_in_the_shell(farm: Any, tmp_path: Path) -> None:
         (("serve", "--retries", "-1"), "retries is -1"),
         (("serve", "--slots", "many"), "--slots is 'many'; expected a number, or as big=8"),
         (("serve", "--slots", "0"), "slots is 0"),
+        (("serve", "--slots", "a=2,a=3"), "--slots: a comes twice"),
+        (("jobs", "--limit", "0"), "--limit"),
         (("serve", "--policy", "mm"), "mm is a batch policy, which must know how long jobs take"),
         (("serve", "--system", "2.B", "--machines", "a"), "both name machines; give one of them"),
         (("serve", "--system", "3.A:alpha1:1"), "machines; expected one in each column"),

@@ -283,6 +283,16 @@ def test_compare_draws_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[
             "there is no folder no/such",
         ),
         (["simulate", "2.B", "--policy", "mct", "--plot", "x.gif"], "ends in .png"),
+        (
+            ["simulate", "2.B", "--policy", "mct", "--csv", "x.csv", "--trace", "x.csv"],
+            "--csv x.csv and --trace x.csv are the same file",
+        ),
+        (
+            ["simulate", "2.B", "--policy", "mct", "--delays", "before=1,before=2"],
+            "--delays: before comes twice",
+        ),
+        (["allocate", "2.B", "--add", "--prices", "1=3,1"], "--prices is '1=3,1'; expected GROUP"),
+        (["allocate", "2.B", "--add", "--prices", "1=3,1=2"], "--prices: 1 comes twice"),
         (["simulate", "2.Z", "--policy", "mct"], "no system '2.Z'"),
         (["compare", "2.B", "--policies", "mct"], "at least two policies"),
         (["compare", "2.B", "--policies", "mct,mct"], "named twice"),

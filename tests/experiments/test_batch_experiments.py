@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridwright import InputError, System, compare, load, simulate, sweep
+from gridwright import InputError, System, compare, contest, load, simulate, sweep
 from gridwright.cli.main import run
 from gridwright.experiments import BatchResult, DeadlineResult, Store
 from gridwright.experiments.compare import difference
@@ -151,6 +151,27 @@ def test_batch_policies_are_compared_among_themselves() -> None:
         compare("2.B", ["mm", "mct"], 10, 2)
     with pytest.raises(InputError, match=message):
         sweep("2.B", ["mm", "mct"], "load", [0.5], 10, 2)
+
+
+FEW = SMITH.replace(batch={"tasks": 200}, deadlines={"factor": 2})
+
+
+def test_a_warm_up_after_the_last_task_is_refused() -> None:
+    words = r"the run was over at time [\d.]+, before its warm-up of 5000; expected a shorter"
+    with pytest.raises(InputError, match=words):
+        simulate(FEW, "mm", replications=2, warmup=5000)
+
+
+def test_a_run_in_which_no_task_finishes_has_a_length() -> None:
+    found = simulate(FEW.replace(deadlines={"factor": 0.01, "discard": "both"}), "moc", 100, 3)
+    assert found.figure("makespan").mean == 0
+    assert (found.values("mean_number") >= 0).all()
+    assert (found.values("mean_number") <= 200).all()
+
+
+def test_a_contest_is_not_for_what_is_judged_by_deadlines() -> None:
+    with pytest.raises(InputError, match="moc is a batch policy, and a contest compares the mean"):
+        contest([FEW], ["moc", "mm"])
 
 
 def test_precision_is_that_of_what_counts() -> None:

@@ -68,6 +68,16 @@ def test_samples_of_a_clockwork_see_other_phases_of_it(horizon: float) -> None:
     assert stability(samples, grows, arrivals=3, load=0.9).stable is None
 
 
+@pytest.mark.parametrize("horizon", [1e-6, 3])
+def test_too_few_tasks_tell_nothing_though_the_load_is_not_known(horizon: float) -> None:
+    peers = System(
+        arrivals=[[1.5, 1.5]],
+        rates=[[1, 1]],
+        changes={"mean_interval": 5, "rates": [0.5, 2]},
+    )
+    assert simulate(peers, "mct_dec", horizon, 2).stable is None
+
+
 def test_an_undecided_run_says_how_long_would_tell() -> None:
     short = simulate(one_machine(0.95), "fcfs", 1000)
     assert short.stability.needed == 3400  # 8 / (0.95 × 0.05²), rounded up

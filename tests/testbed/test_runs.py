@@ -2,7 +2,9 @@
 
 import asyncio
 import csv
+import json
 import signal
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 from gridwright import InputError
-from gridwright.grid import Journal, Mapper
+from gridwright.grid import Journal, Mapper, Statistics
 from gridwright.testbed import (
     Experiment,
     Run,
@@ -172,6 +174,37 @@ def test_a_run_that_is_not_there(tmp_path: Path) -> None:
     Journal(tmp_path / "grid.sqlite").close()
     with pytest.raises(InputError, match="journal of a grid, not of an experiment"):
         Run(tmp_path / "grid.sqlite")
+
+
+def test_a_report_and_the_tables_of_a_run_that_goes_on_are_about_one_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with conduct(experiment(duration=4), path=tmp_path / "run.sqlite") as run:
+        still, known = report(run, expected=False), len(list(run.journal.jobs()))
+        writer = sqlite3.connect(run.path, timeout=0, isolation_level=None)
+
+        def go_on(done: float = 0.0) -> None:
+            """Write as a run that goes on, at any time."""
+            writer.execute("UPDATE job SET ended = ended + 1, heard = heard + 1")
+            writer.execute("DELETE FROM job WHERE number = (SELECT MAX(number) FROM job)")
+
+        found = report(run, expected=False, progress=go_on)
+        assert json.dumps(found.as_json()) == json.dumps(still.as_json())
+        measured, before = Run.statistics, run.statistics().overall.arrived
+        assert before < known, "it has gone on"
+
+        def and_go_on(self: Run) -> Statistics:
+            found = measured(self)
+            go_on()
+            return found
+
+        monkeypatch.setattr(Run, "statistics", and_go_on)
+        export(run, tmp_path / "tables", originals=False)
+        writer.close()
+    with (tmp_path / "tables" / "jobs.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == before
+    with (tmp_path / "tables" / "system.csv").open() as file:
+        assert ["arrived", str(before)] in list(csv.reader(file))
 
 
 def test_a_run_in_a_notebook_where_a_loop_runs_already(tmp_path: Path) -> None:

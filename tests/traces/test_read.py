@@ -290,6 +290,16 @@ def test_a_trace_of_another_kind_is_refused(samples: Path) -> None:
         read_trace(samples)
 
 
+def test_years_of_two_digits_are_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "years.csv"
+    title = "System,nodenumz,Prob Started,Prob Fixed"
+    rows = ["2,0,6/21/05 10:54,6/21/05 11:54", "2,1,6/29/2005 10:54,6/29/2005 12:54"]
+    path.write_text("\n".join([title, *rows, ""]))
+    found = read_lanl(path)
+    assert len(found.nodes) == 1
+    assert "Prob Started is '6/21/05 10:54'" in str(found.account)
+
+
 def test_what_cannot_be_written_is_told(tmp_path: Path, samples: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         write_swf(tmp_path / "none" / "x.swf", read_swf(samples / "lab.swf"))

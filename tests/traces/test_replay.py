@@ -148,6 +148,39 @@ def test_progress_is_told() -> None:
     assert told == [pytest.approx(1 / 3), pytest.approx(2 / 3), 1.0]
 
 
+THREE = JobList([0, 1, 2], [0, 0, 0], [4, 4, 4])
+ONE = System(arrivals=[0.1], rates=[[1]])
+
+
+@pytest.mark.parametrize(
+    ("faults", "back"),
+    [
+        ([Fault(0, 3, 5), Fault(0, 4, 8)], 8.0),
+        ([Fault(0, 4, 5), Fault(0, 3, 10)], 10.0),
+        ([Fault(0, 3, 5), Fault(0, 5, 7)], 7.0),
+    ],
+)
+def test_a_machine_is_down_until_all_of_its_failures_are_over(
+    faults: list[Fault], back: float
+) -> None:
+    assert replay(ONE, THREE, "fcfs", faults).ended.tolist() == [back + 4, back + 8, back + 12]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "faults", "words"),
+    [
+        (THREE, [Fault(0, 3, 3)], "does not end after it has started"),
+        (THREE, [Fault(0, 5, 3)], "does not end after it has started"),
+        (THREE, [Fault(1, 3, 5)], "the machines are 0 to 0"),
+        (JobList([-5, 1], [0, 0], [4, 4]), [], "the times of jobs have to be 0 or more"),
+        (JobList([0, 1], [0, 1], [4, 4]), [], "the classes of jobs have to be from 0 to 0"),
+    ],
+)
+def test_what_cannot_be_played_is_refused(jobs: JobList, faults: list[Fault], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        replay(ONE, jobs, "fcfs", faults)
+
+
 def test_policies_of_other_kinds_are_refused() -> None:
     with pytest.raises(InputError, match="mm is a batch policy; traces are replayed under push"):
         replay(TWO, JobList([0], [0], [1]), "mm")

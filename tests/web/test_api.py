@@ -215,6 +215,19 @@ def test_numbers_of_any_size_are_refused(api: Any) -> None:
     assert "20000 bits" in api.post("/systems/read", {"text": text}, 422)["detail"]
 
 
+@pytest.mark.parametrize("number", ["Infinity", "NaN", "1e999"])
+def test_what_is_no_number_is_refused(api: Any, number: str) -> None:
+    body = f'{{"system": "2.B", "policies": ["mct"], "horizon": {number}}}'
+    kind = {"content-type": "application/json"}
+    found = api("POST", "/simulations", 422, content=body, headers=kind)
+    assert found["detail"][0]["loc"] == ["body", "horizon"]
+
+
+def test_a_machine_may_have_a_slash_in_its_name(api: Any) -> None:
+    found = api.post("/runs/7/machines/big/1/pause", status=404)
+    assert "no run 7" in found["detail"]
+
+
 def test_code_from_another_computer_is_refused(api: Any) -> None:
     body = {"system": TWO, "code": PASTED}
     assert "this computer" in api.post("/simulations", body, 403, host="10.0.0.7")["detail"]
@@ -258,6 +271,8 @@ def test_a_run_is_started_watched_stopped_and_resumed(api: Any, tmp_path: Path) 
     until(lambda: api.get("/runs/1/machines")[1]["state"] == "up")
     assert api.post("/runs/1/machines/2/fail", {"values": [1]})["answer"] == "done"
     assert "no machine" in api.post("/runs/1/machines/99/pause", status=422)["detail"]
+    lacks = api.post("/runs/1/machines/1/impose", {"values": [0.5]}, 422)["detail"]
+    assert "impose takes availability and period; got 1 value" in lacks
     kinds = [each["kind"] for each in api.get("/runs/1/events", params={"readings": False})]
     assert "failure" in kinds
     assert "availability" not in kinds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ def prices_of(system: System, prices: PricesGiven) -> Floats:
             f"prices has {len(prices)} entries; expected {len(system.groups)}, one for each group"
         )
     for name, price in zip(system.groups, prices, strict=True):
-        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 < price < np.inf:
+        if isinstance(price, bool) or not isinstance(price, Real) or not 0 < price < np.inf:
             raise InputError(f"the price of {name} is {price!r}; expected a number > 0")
     return np.array(prices, dtype=float)
 
@@ -123,8 +124,8 @@ def cheapest_fleets(system: System, prices: PricesGiven, load: float) -> Iterato
     >>> next(fleets), next(fleets).counts
     (Fleet(counts=(0, 4), price=4.0, load=0.75), (1, 0))
     """
-    if not 0 < load < 1:
-        raise InputError(f"load is {load:g}; expected a number between 0 and 1")
+    if not (isinstance(load, Real) and 0 < load < 1):
+        raise InputError(f"load is {load}; expected a number between 0 and 1")
     check_counts(system)
     if endless := never_done(system):
         raise InputError(f"no fleet can keep up: {without_end(endless)}")

@@ -15,8 +15,18 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Json, WithinLive, limits_of, listed, option, policy_option
-from .output import StoppedError, console, finish, known, print_json, show, show_tails, warn
+from .options import Json, WithinLive, by_name, limits_of, listed, option, policy_option
+from .output import (
+    CommandFailedError,
+    StoppedError,
+    console,
+    finish,
+    known,
+    print_json,
+    show,
+    show_tails,
+    warn,
+)
 from .packages import catalogue, grid, model, policies, progress, service
 from .packages import statistics as numbers
 
@@ -151,7 +161,7 @@ def submit(
             machine=machine,
             deadline=deadline,
         )
-        future = chosen.run_line(line, cwd=cwd or Path.cwd(), env=variables)
+        future = chosen.run_line(line, cwd=(cwd or Path.cwd()).absolute(), env=variables)
         if not wait:
             farm.close()
             finish(
@@ -179,7 +189,7 @@ def submit(
 
         finish(lambda: words, write, json=json)
         if found.returncode:
-            raise typer.Exit(found.returncode if found.returncode > 0 else 1)
+            raise CommandFailedError(found.returncode if found.returncode > 0 else 1)
 
 
 @app.command()
@@ -197,7 +207,7 @@ def statistics(on: Where = NAME, within: WithinLive = "", json: Json = False) ->
         found = farm.statistics(limits := limits_of(within))
     figures = {**found["classes"], "all": found["overall"]}
     tails = numbers.tail_names(limits)
-    counts = ("arrived", "finished", "failed", "unfinished")
+    counts = ("arrived", "finished", "failed", "cancelled", "unfinished")
     means = ("waiting", "communication", "execution", "response")
     rows = [
         (
@@ -239,7 +249,7 @@ def jobs(
     stage: Annotated[
         str, option("Only jobs that are in this stage, for example 'waiting' or 'failed'.")
     ] = "",
-    limit: Annotated[int, option("How many of the newest jobs to list.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="How many of the newest jobs to list.")] = 20,
     json: Json = False,
 ) -> None:
     """List the newest jobs of a grid."""
@@ -299,7 +309,8 @@ def _outcome(future: grid.JobFuture) -> dict[str, Any]:
 def cancel(jobs: Jobs, on: Where = NAME, json: Json = False) -> None:
     """Cancel jobs that wait or run."""
     with _connected(on) as farm:
-        did = {job: farm.cancel(_find(farm, job).number) for job in jobs}
+        numbers = {job: _find(farm, job).number for job in jobs}  # all, before one is cancelled
+        did = {job: farm.cancel(number) for job, number in numbers.items()}
     words = [f"{job} is cancelled" if done else f"{job} had ended" for job, done in did.items()]
     finish(lambda: {"cancelled": did}, lambda: print("\n".join(words)), json=json)
 
@@ -362,7 +373,7 @@ def _slots(text: str) -> int | dict[str, int]:
     by_machine = [each.rpartition("=")[::2] for each in listed(text)]
     if not by_machine or not all(name and number.isdecimal() for name, number in by_machine):
         raise model.InputError(f"--slots is {text!r}; expected a number, or as big=8,small=2")
-    return {name: int(number) for name, number in by_machine}
+    return by_name("--slots", ((name, int(number)) for name, number in by_machine))
 
 
 def _find(farm: grid.Client, job: str) -> grid.JobFuture:

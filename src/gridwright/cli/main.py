@@ -22,7 +22,7 @@ from .allocate import allocate
 from .demo import demo
 from .leaderboard import leaderboard
 from .old_spellings import translate
-from .output import StoppedError, warn
+from .output import CommandFailedError, StoppedError, warn
 from .policies import policies
 from .run import run as run_experiment
 from .simulate import compare, simulate
@@ -106,6 +106,8 @@ def run(arguments: list[str]) -> int:
         return _reader_left()
     except BrokenPipeError:
         return _reader_left()
+    except CommandFailedError as error:
+        return int(error.args[0])
     except Exception as error:
         if debug and not isinstance(error, TyperException | StoppedError):
             print_exc()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from .output import warn
 from .packages import catalogue, model
+
+T = TypeVar("T")
 
 
 def complete_system(incomplete: str) -> list[str]:
@@ -25,6 +27,16 @@ def listed(words: str | Iterable[str]) -> list[str]:
     """
     texts = [words] if isinstance(words, str) else words
     return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+
+
+def by_name(option: str, pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """Return the values of an option by their names; refuse a name that comes twice."""
+    found: dict[str, T] = {}
+    for name, value in pairs:
+        if name in found:
+            raise model.InputError(f"{option}: {name} comes twice")
+        found[name] = value
+    return found
 
 
 def limits_of(text: str) -> list[float]:
@@ -44,16 +56,16 @@ def delays_of(text: str | None) -> model.Delays | None:
     if text is None:
         return None
     known = ", ".join(model.Delays.model_fields)
-    values: dict[str, float] = {}
+    values: list[tuple[str, float]] = []
     for word in listed(text):
         name, _, number = word.partition("=")
         try:
-            values[name] = float(number)
+            values.append((name, float(number)))
         except ValueError:
             raise model.InputError(
                 f"--delays: {word!r} is not a delay; expected NAME=NUMBER, with {known}"
             ) from None
-    return model.Delays(**values)
+    return model.Delays(**by_name("--delays", values))
 
 
 def prices_of(text: str | None) -> dict[str, float] | list[float] | None:
@@ -65,14 +77,16 @@ def prices_of(text: str | None) -> dict[str, float] | list[float] | None:
     if text is None:
         return None
     words = [word.rpartition("=") for word in listed(text)]
+    names = [name for name, _, _ in words if name]
     try:
         numbers = [float(number) for _, _, number in words]
+        if len(names) not in (0, len(numbers)):
+            raise ValueError("some have names")
     except ValueError:
         raise model.InputError(
             f"--prices is {text!r}; expected GROUP=NUMBER,… or one number for each group"
         ) from None
-    names = [name for name, _, _ in words]
-    return dict(zip(names, numbers, strict=True)) if all(names) else numbers
+    return by_name("--prices", zip(names, numbers, strict=True)) if names else numbers
 
 
 def option(help: str, metavar: str | None = None, *names: str) -> Any:

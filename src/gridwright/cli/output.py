@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import sys
@@ -45,6 +46,10 @@ class StoppedError(Exception):
     """Raised after Ctrl-C, with the line to print."""
 
 
+class CommandFailedError(Exception):
+    """Raised if a user's command has failed, with its status, which ends this one too."""
+
+
 def finish(
     words: Callable[[], Any],
     show: Callable[[], None],
@@ -71,10 +76,13 @@ def finish(
 
 def check_files(**options: Path | None) -> None:
     """Check that the files which options name can be written, before any work is done."""
+    before: dict[Path, str] = {}
     for name, path in options.items():
         if path is None:
             continue
         option = f"--{name.replace('_', '-')} {path}"
+        if (other := before.setdefault(path.absolute(), option)) != option:
+            raise model.InputError(f"{other} and {option} are the same file")
         folder = path.absolute().parent
         if name == "plot" and path.suffix.lower() not in plots.FORMATS:
             raise model.InputError(
@@ -95,7 +103,8 @@ def write_rows(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None
 def print_json(value: Any) -> None:
     """Print one JSON object; numbers that are not finite become null."""
     finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
-    json.dump(finite, sys.stdout, ensure_ascii=False)
+    is_utf8 = codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
+    json.dump(finite, sys.stdout, ensure_ascii=not is_utf8)
     sys.stdout.write("\n")
 
 

@@ -268,7 +268,7 @@ def show_report(found: testbed.Report) -> None:
     unit = experiment.time_unit
     print(
         f"{run.name}: {experiment.name or run.system.name} under {run.about['policy']}, "
-        f"{found.statistics.until:g} time units of {unit:g} s, {run.state}"
+        f"{found.statistics.until:g} time units of {unit:g} s, {found.state}"
     )
     jobs = found.statistics.overall
     print(

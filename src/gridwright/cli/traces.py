@@ -72,6 +72,8 @@ def characterise(
 ) -> None:
     """Describe a trace: arrivals, run times, classes, machines; write a system like it."""
     check_files(output=output)
+    if output is not None and output.exists() and output.samefile(trace):
+        raise model.InputError(f"--output {output} is the trace itself")
     found = traces.read_trace(trace)
     words: dict[str, Any] = {"trace": str(trace)}
     if isinstance(found, traces.JobTrace):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..allocation import allocate
 from ..model import InputError, System
+from ..policies import BATCH, CHAIN
 from ..tabular import Tabular
 from .ahead import Wanted, together
 from .compare import ALONE, Comparison, Difference, compare, difference, may_be_better
@@ -192,23 +193,29 @@ def contest(
     >>> found.verdicts
     {'better': 2, 'same': 0, 'worse': 0, 'unranked': 0}
     """
+    chosen = choose_policies(policies, 2, ALONE)
+    for each in chosen:
+        if each.kind in (BATCH, CHAIN):
+            raise InputError(
+                f"{each.name} is a {each.kind} policy, and a contest compares the mean number in "
+                "system, which such policies are not judged by; use compare"
+            )
     bouts = []
     names: tuple[str, ...] = ()
     lengths: Iterable[tuple[System, float]] = (_length(each, horizon, tasks) for each in systems)
     if options.get("on") == GPU:
-        chosen = choose_policies(policies, 2, ALONE)
         every = list(lengths)
         calls = [
             Wanted(system, policy, length, replications, seed, WARMUP * length)
             for system, length in every
             for policy in chosen
         ]
-        policies, lengths = chosen, every
+        lengths = every
         options = together(calls, options, lambda share: progress(0, "on the GPU"))
     for number, (system, length) in enumerate(lengths):
         progress(number, system.name)
         found = compare(
-            system, policies, length, replications, seed, warmup=WARMUP * length, **options
+            system, chosen, length, replications, seed, warmup=WARMUP * length, **options
         )
         names = tuple(str(result.policy) for result in found.results)
         bouts.append(Bout(system, 1 / allocate(system).long_run_capacity, found))

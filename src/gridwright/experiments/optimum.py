@@ -176,6 +176,8 @@ def optimum(
     for policy in chosen:
         check_central(policy, "the optimum is for")
         check_system(system, policy)
+    if not 0 < accuracy < 1:
+        raise InputError(f"accuracy is {accuracy:g}; expected a number between 0 and 1")
     load = allocate(system).load
     if load >= 1 - 1e-9:
         raise InputError(f"no policy can keep up: the load is {100 * load:.1f} %")

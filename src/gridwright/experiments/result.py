@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ..allocation import long_run_of, lost_work, situation
-from ..model import Floats, System
+from ..model import Floats, InputError, System
 from ..policies import EXCLUDED, INFORMED, PUSH, Policy
 from ..simulation import Replication
 from ..statistics import (
@@ -148,6 +148,9 @@ class Result(Tabular):
             return self._stack("class_number") @ self.system.holding_costs
         if name in self.tails:
             return self._tail(name)
+        if name not in self.replications[0].more:
+            known = ", ".join(("mean_number", "mean_response", *self.further, *self.tails))
+            raise InputError(f"no figure {name!r}; there are {known}")
         return np.array([r.more[name] for r in self.replications], dtype=float)
 
     def _over_tasks(self, field: str) -> Floats:

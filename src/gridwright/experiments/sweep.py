@@ -94,7 +94,7 @@ def sweep(
     """
     system, horizon = resolve(system, horizon)
     chosen = choose_policies(policies, 1, "there is no policy to simulate; name at least one")
-    if not values:
+    if len(values) == 0:
         raise InputError(f"there is no value of {vary}; give at least one")
     if (delays := options.pop("delays", None)) is not None:
         system = system.replace(delays=delays)

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from functools import wraps
+from inspect import signature
 from typing import Any, TypeVar
 
 from ..model import GridTimeoutError, InputError, did_you_mean
@@ -291,7 +292,14 @@ class Operators:
                 found = await self.more[request.verb]()
             elif request.verb in VERBS:
                 verb: Callable[..., Awaitable[Any]] = getattr(self, request.verb)
-                found = await verb(request.machine, *_values(request))
+                values = _values(request)
+                names = _takes(verb)
+                if len(values) != len(names):
+                    raise InputError(
+                        f"{request.verb} takes {' and '.join(names) or 'no values'}; got "
+                        f"{len(values)} value{'' if len(values) == 1 else 's'}"
+                    )
+                found = await verb(request.machine, *values)
             else:
                 raise InputError(f"cannot {request.verb}")
             answer = (
@@ -415,6 +423,12 @@ class OperatedGrid(ABC):
         """
         found: Status = self._in_loop(self.operators.status)
         return found
+
+
+def _takes(verb: Callable[..., Any]) -> list[str]:
+    """Return what a verb takes besides the machine."""
+    given = list(signature(verb).parameters.values())[1:]
+    return [each.name for each in given if each.kind is each.POSITIONAL_OR_KEYWORD]
 
 
 def _values(request: Any) -> list[Any]:

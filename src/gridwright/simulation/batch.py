@@ -129,7 +129,14 @@ class Batch(Mechanism):
     def end(self) -> float:
         if self.last_task is None:
             return super().end
-        return max(float(self.state.count[0].last), self.conditions.warmup + 1e-12)
+        count, warmup = self.state.count[0], self.conditions.warmup
+        last = float(count.last or count.now)  # if no task was finished, all of the run counts
+        if last <= warmup:
+            raise InputError(
+                f"the run was over at time {last:g}, before its warm-up of {warmup:g}; expected a "
+                "shorter warm-up"
+            )
+        return last
 
     def samples(self, times: list[float], number: list[float]) -> tuple[Floats, Floats]:
         """Return the samples; of runs that end by themselves equally many, spread over the run."""

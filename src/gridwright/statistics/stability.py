@@ -16,7 +16,8 @@ Undecided, if any of these holds:
 - The run is short for the load ρ. Near ρ = 1 the number in system settles after a few times
   variance / 2 / (arrivals × (1 − ρ))², or 1 / (arrivals × (1 − ρ)²) if all times are exponential.
   A run has to last RELAXATIONS of them. Of a system whose parts share no machine, the part that
-  takes longest counts, with its own arrivals, load and variance.
+  takes longest counts, with its own arrivals, load and variance. A load that is not known counts
+  as UNKNOWN here.
 - The queue is long. A critically loaded system has a mean of 0.53 × √(variance × horizon) over the
   run. MOST allows half of it, which a critically loaded system seldom stays below. If the queue is
   no more than EXPLAINED times what one machine with this load would have, EXPLAINED_MOST allows
@@ -40,6 +41,7 @@ RATIO = 1.6
 EXPECTED = 0.4
 SPREAD = 2.0
 RELAXATIONS = 8.0
+UNKNOWN = 0.5
 MOST = 0.25
 EXPLAINED_MOST = 0.55
 EXPLAINED = 3.0
@@ -118,12 +120,12 @@ def stability(
         return Stability(False, growth)
     queue = max(float(number.mean()) - busy, 0.0)
     settles, most = 0.0, MOST
-    if load is not None and arrivals > 0:
-        slack = arrivals * (1 - load)
+    if arrivals > 0:
+        slack = arrivals * (1 - (UNKNOWN if load is None else load))
         settles = RELAXATIONS * (variance / 2 / slack**2 if settling is None else settling)
-        usual = load * variance / 2 / slack if waiting is None else waiting
-        if queue <= EXPLAINED * usual:
-            most = EXPLAINED_MOST
+        if load is not None:
+            usual = load * variance / 2 / slack if waiting is None else waiting
+            most = EXPLAINED_MOST if queue <= EXPLAINED * usual else MOST
     level = (queue / most) ** 2 / variance if variance > 0 else 0.0
     if horizon >= max(settles, level) and not _still_rises(second, last):
         return Stability(True, growth)

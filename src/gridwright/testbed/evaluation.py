@@ -59,12 +59,17 @@ class Report(NamedTuple):
     """The published testbed and simulation results, by class or overall."""
     rates: Floats
     """Actual execution rates [class, machine], in mean jobs per time unit of execution."""
+    state: str
+    """Of the run, when the report was begun: a run may go on meanwhile."""
+    late_answers: int
+    lengths: dict[str, float]
+    """The mean work of the submitted jobs, by class and overall; 1 is desired."""
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as ``--json`` prints it."""
         experiment, system, measured = self.run.experiment, self.run.system, self.statistics
         fared = _fared(measured)
-        fared["jobs"]["late_answers"] = len(self.run.journal.events("late answer"))
+        fared["jobs"]["late_answers"] = self.late_answers
         return {
             "run": self.run.number,
             "name": experiment.name,
@@ -72,7 +77,7 @@ class Report(NamedTuple):
             "policy": self.run.about["policy"],
             "executor": experiment.executor,
             "time_unit": experiment.time_unit,
-            "state": self.run.state,
+            "state": self.state,
             "until": measured.until,
             **fared,
             "rates": {"desired": system.effective.tolist(), "actual": self.rates.tolist()},
@@ -83,7 +88,7 @@ class Report(NamedTuple):
             "machines": list(measured.machines),
             "executed": measured.executed.tolist(),
             "overhead_ratios": measured.overhead.tolist(),
-            "job_lengths": job_lengths(self.run),
+            "job_lengths": self.lengths,
             "simulated": _fared(self.twin),
             "gap": {
                 "relative": self.gap.relative,
@@ -126,22 +131,28 @@ def report(
 ) -> Report:
     """Compare a run with its twin, with simulations, and with published results.
 
+    All of it is about one moment of the run, which may go on meanwhile.
     ``within`` are times in time units: the shares of jobs that responded within them are counted.
     ``progress`` is called with the share of the twins that are done.
     """
     run.journal.check()
-    if run.until == 0:
-        raise InputError(f"{run.name} has not begun: there is nothing to compare")
-    plain = twin(run, progress=lambda done: progress(done / TWINS))
-    return Report(
-        run,
-        run.statistics(within),
-        plain,
-        gap(run, plain, progress),
-        expect(run.experiment, run.until) if expected else None,
-        _published(run),
-        actual_rates(run),
-    )
+    state = run.state
+    with run.journal.snapshot():
+        if run.until == 0:
+            raise InputError(f"{run.name} has not begun: there is nothing to compare")
+        plain = twin(run, progress=lambda done: progress(done / TWINS))
+        return Report(
+            run,
+            run.statistics(within),
+            plain,
+            gap(run, plain, progress),
+            expect(run.experiment, run.until) if expected else None,
+            _published(run),
+            actual_rates(run),
+            state,
+            len(run.journal.events("late answer")),
+            job_lengths(run),
+        )
 
 
 def expect(experiment: Experiment, length: float, *, seed: int = 1) -> Expectation:
@@ -230,7 +241,8 @@ def export(run: Run, folder: Path, *, originals: bool = True) -> list[Path]:
     run.journal.check()
     name = run.experiment.name or run.system.name or f"run-{run.number}"
     name = "".join(each if each.isalnum() or each in "-_." else "-" for each in name)
-    paths = write_tables(folder, _tables(run, run.statistics()))
+    with run.journal.snapshot():
+        paths = write_tables(folder, _tables(run, run.statistics()))
     copies = {"classes.csv": "classesStats", "jobs.csv": "jobs", "rates.csv": "mue"}
     copies["system.csv"] = "systemStats"
     for source, title in copies.items() if originals else ():

@@ -205,6 +205,8 @@ def write_fta(path: str | PathLike[str], trace: FailureTrace) -> None:
 SYSTEM, NODE, STARTED, FIXED = "System", "nodenumz", "Prob Started", "Prob Fixed"
 NEEDED = (SYSTEM, NODE, STARTED, FIXED)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST = 100
+"""The first year that is a year and not a part of one."""
 
 
 def read_lanl(path: str | PathLike[str]) -> FailureTrace:
@@ -255,10 +257,12 @@ def parse_lanl(data: bytes) -> FailureTrace:
 
 
 def _seconds(text: str) -> float | None:
-    """Return the seconds of a time such as 6/21/2005 10:54."""
+    """Return the seconds of a time such as 6/21/2005 10:54; which century 05 is in is not known."""
     try:
         date, clock = text.split()
         month, day, year = map(int, date.split("/"))
+        if year < FIRST:
+            return None
         hour, minute = map(int, clock.split(":"))
         return (datetime(year, month, day, hour, minute, tzinfo=UTC) - EPOCH).total_seconds()
     except (ValueError, OverflowError):

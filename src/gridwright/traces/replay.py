@@ -137,8 +137,9 @@ def replay(
     """Replay jobs and failures under a push or a pull policy until no job is left that can finish.
 
     The policy sees the rates and arrival rates of the system. A job whose machine fails starts
-    again. Availabilities have their mean values. ``within`` are seconds: the share of jobs that
-    respond within each of them is a figure.
+    again; a machine is down until the end of all failures that overlap. Availabilities have their
+    mean values. Costs, delays, failures and the profile of the system play no role. ``within`` are
+    seconds: the share of jobs that respond within each of them is a figure.
 
     >>> system = System(arrivals=[0.1], rates=[[1, 0.5]])
     >>> run = replay(system, JobList([0, 1, 2], [0, 0, 0], [4, 4, 4]), "fcfs", [Fault(0, 3, 5)])
@@ -146,7 +147,37 @@ def replay(
     ([9.0, 9.0, 13.0], [0, 1, 0], 1)
     """
     limits = positive_numbers("within", within, "seconds")
+    _check(system, jobs, faults)
     return _Stage(system, jobs, find_policy(policy), limits).play(faults, progress)
+
+
+def _check(system: System, jobs: JobList, faults: Sequence[Fault]) -> None:
+    """Refuse what cannot be played."""
+    classes, machines = system.shape
+    if len(jobs) and not (jobs.times.min() >= 0 and jobs.times.max() < np.inf):
+        raise InputError("the times of jobs have to be 0 or more")
+    if len(jobs) and not (jobs.task_classes.min() >= 0 and jobs.task_classes.max() < classes):
+        raise InputError(f"the classes of jobs have to be from 0 to {classes - 1}")
+    for fault in faults:
+        if not 0 <= fault.machine < machines:
+            raise InputError(f"{fault}: the machines are 0 to {machines - 1}")
+        if not fault.start < fault.end:
+            raise InputError(f"{fault} does not end after it has started")
+
+
+def _apart(faults: Sequence[Fault]) -> list[Fault]:
+    """Put failures of a machine together that overlap.
+
+    >>> _apart([Fault(0, 3, 10), Fault(1, 4, 5), Fault(0, 4, 5), Fault(0, 10, 12)])
+    [Fault(machine=0, start=3, end=12), Fault(machine=1, start=4, end=5)]
+    """
+    found: list[Fault] = []
+    for fault in sorted(faults, key=lambda each: (each.machine, each.start)):
+        if found and found[-1].machine == fault.machine and fault.start <= found[-1].end:
+            found[-1] = found[-1]._replace(end=max(found[-1].end, fault.end))
+        else:
+            found.append(fault)
+    return found
 
 
 class _Stage:
@@ -178,7 +209,7 @@ class _Stage:
 
     def play(self, faults: Sequence[Fault], progress: Callable[[float], None]) -> Replay:
         self.events = [(at, ARRIVAL, k, 0) for k, at in enumerate(self.jobs.times.tolist())]
-        for fault in faults:
+        for fault in _apart(faults):
             self.events.append((fault.start, FAILURE, fault.machine, 0))
             if fault.end < np.inf:
                 self.events.append((fault.end, REPAIR, fault.machine, 0))

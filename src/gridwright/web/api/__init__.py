@@ -5,11 +5,14 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...model import GridTimeoutError, GridwrightError, InputError
+from ..documents import plain
 from ..queue import BusyError
 from ..services import Services
 from .background import calibration_routes, published_routes, simulation_routes
@@ -46,6 +49,11 @@ def make_api(services: Services | None = None) -> FastAPI:
         kinds = {BusyError: 503, InputError: 422, GridTimeoutError: 504, GridwrightError: 409}
         status = next(status for kind, status in kinds.items() if isinstance(error, kind))
         return JSONResponse({"detail": str(error)}, status_code=status)
+
+    @api.exception_handler(RequestValidationError)
+    async def refused(request: Request, error: RequestValidationError) -> JSONResponse:
+        """Answer as usual; what was given may be no number of JSON."""
+        return JSONResponse({"detail": plain(jsonable_encoder(error.errors()))}, status_code=422)
 
     all_routes = (
         system_routes(),

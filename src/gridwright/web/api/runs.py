@@ -220,7 +220,7 @@ def run_routes(services: Services) -> APIRouter:
     for verb, about in CONTROLS.items():
         add_control(verb, about)
 
-    @routes.post("/runs/{number}/machines/{machine}/{verb}", responses=CONTROLLED)
+    @routes.post("/runs/{number}/machines/{machine:path}/{verb}", responses=CONTROLLED)
     def operate(number: Number, machine: str, verb: Verb, given: Asking) -> dict[str, str]:
         """Operate a machine: start, pause, resume, drain, ping, kill, fail, impose or predict."""
         values = " ".join(f"{value:g}" for value in given.values)
