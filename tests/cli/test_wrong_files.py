@@ -1,5 +1,6 @@
 """Wrong system files: exit status 2 and one line that names the place, never a traceback."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,34 @@ def test_not_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
     said = one_line(capsys, Path("/dev/zero"))
     assert "this is not a regular file; expected a system file" in said
     assert "TOML" not in said
+
+
+EXPERIMENT = 'system = "MGST.HiHi:1"\npolicy = "fcfs"\nduration = 5\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (EXPERIMENT + 'jobs = "pipe"\n', ["run", "file.toml"]),
+        (EXPERIMENT + 'failures = "pipe"\n', ["run", "file.toml"]),
+        (RIGHT + '[pmf]\nfile = "pipe"\n', ["simulate", "file.toml", "--policy", "mm"]),
+        ("", ["simulate", "2.B", "--policy", "./pipe.py"]),
+    ],
+    ids=["jobs", "failures", "pmf", "policy"],
+)
+def test_nobody_waits_for_a_pipe(
+    file: str,
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("pipe", "pipe.py"):
+        os.mkfifo(name)
+    Path("file.toml").write_text(file)
+    assert run(words) == 2
+    assert "is a pipe; expected a regular file" in capsys.readouterr().err
 
 
 def test_a_byte_order_mark_is_no_mistake(

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from math import inf
 from numbers import Real
 from os import PathLike
+from pathlib import Path
 
 
 class GridwrightError(Exception):
@@ -58,12 +59,18 @@ class JobFailedError(GridError):
 
 
 @contextmanager
-def file_errors(path: str | PathLike[str], verb: str) -> Iterator[None]:
-    """Turn errors of the operating system into an InputError: the file cannot be read, written."""
+def file_errors(path: str | PathLike[str], verb: str, name: str = "") -> Iterator[None]:
+    """Turn errors of the operating system into an InputError: the file cannot be read, written.
+
+    A pipe is not read: it would be waited for without end. Messages show the name, if there is one.
+    """
+    name = name or str(path)
     try:
+        if verb == "read" and Path(path).is_fifo():
+            raise InputError(f"{name} is a pipe; expected a regular file")
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be {verb}: {error.strerror}") from None
+        raise InputError(f"{name} cannot be {verb}: {error.strerror}") from None
 
 
 def positive_numbers(name: str, values: Iterable[float], unit: str) -> tuple[float, ...]:

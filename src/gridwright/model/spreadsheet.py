@@ -27,7 +27,10 @@ def read_rows(
     """Read a CSV file with these columns; ``parse`` gets each row and its place in the file."""
     found, name, expected = [], name or str(path), ",".join(columns)
     try:
-        with file_errors(name, "read"), Path(path).open(newline="", encoding="utf-8-sig") as file:
+        with (
+            file_errors(path, "read", name),
+            Path(path).open(newline="", encoding="utf-8-sig") as file,
+        ):
             table = csv.reader(file)
             first = ",".join(next(table, []))
             if first != expected:
