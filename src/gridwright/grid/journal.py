@@ -48,6 +48,14 @@ class Request(NamedTuple):
     value: str
 
 
+def _advice(path: Path) -> str:
+    """Return what to do about a journal that SQLite cannot open, if it is on a read-only disk."""
+    with suppress(OSError):
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            return "; its file system is read-only: copy it to a folder that can be written"
+    return ""
+
+
 class Journal:
     """A file with the jobs of a grid and all their events.
 
@@ -84,7 +92,8 @@ class Journal:
                 self._database.close()
                 raise
         except (OSError, sqlite3.Error, UnicodeError) as error:
-            raise InputError(f"{path} cannot be used as a journal: {error}") from None
+            why = f"{error}{_advice(path)}"
+            raise InputError(f"{path} cannot be used as a journal: {why}") from None
 
     def _look_whether_old(self, *, has_log: bool) -> None:
         """Warn of a copy of a grid's journal that was made without its log.
