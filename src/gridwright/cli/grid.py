@@ -35,7 +35,9 @@ app = typer.Typer(help="Serve a grid, submit commands to it, and look at its job
 Where = Annotated[
     str, option("Name of a grid that is served on this computer, or tls://HOST:PORT.", "GRID")
 ]
-Jobs = Annotated[list[str], typer.Argument(metavar="JOB…", help="Numbers or keys of jobs.")]
+Jobs = Annotated[
+    list[str], typer.Argument(metavar="JOB…", help="Keys or numbers of jobs; a key comes first.")
+]
 NAME = "grid"
 """The name of a grid that is given none."""
 
