@@ -135,6 +135,8 @@ def test_a_group_of_none_is_left_out() -> None:
     [
         ({}, "nothing to hold; give a load, a p95 or both"),
         ({"load": 1.0}, "load is 1; expected a number between 0 and 1"),
+        ({"load": "0.8"}, "load is '0.8'; expected a number"),
+        ({"load": 0.5, "prices": [1, "2"]}, "the price of 2 is '2'; expected a number > 0"),
         ({"p95": -1.0}, "p95 is -1; expected a positive number"),
         ({"p95": 0.1}, "no fleet holds a p95 of 0.1: 81.9 % of the tasks run longer than that"),
         ({"load": 0.5, "prices": {"1": 1}}, "prices: no price of 2; expected one for each"),

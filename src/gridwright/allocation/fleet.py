@@ -124,8 +124,10 @@ def cheapest_fleets(system: System, prices: PricesGiven, load: float) -> Iterato
     >>> next(fleets), next(fleets).counts
     (Fleet(counts=(0, 4), price=4.0, load=0.75), (1, 0))
     """
-    if not (isinstance(load, Real) and 0 < load < 1):
-        raise InputError(f"load is {load}; expected a number between 0 and 1")
+    if not isinstance(load, Real):
+        raise InputError(f"load is {load!r}; expected a number")
+    if not 0 < load < 1:
+        raise InputError(f"load is {load:g}; expected a number between 0 and 1")
     check_counts(system)
     if endless := never_done(system):
         raise InputError(f"no fleet can keep up: {without_end(endless)}")
