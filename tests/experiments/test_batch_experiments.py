@@ -157,7 +157,7 @@ FEW = SMITH.replace(batch={"tasks": 200}, deadlines={"factor": 2})
 
 
 def test_a_warm_up_after_the_last_task_is_refused() -> None:
-    words = r"the run was over at time [\d.]+, before its warm-up of 5000; expected a shorter"
+    words = r"a run was over at time [\d.]+, and its first 5000 time units do not count: nothing"
     with pytest.raises(InputError, match=words):
         simulate(FEW, "mm", replications=2, warmup=5000)
 

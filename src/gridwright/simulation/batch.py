@@ -133,8 +133,8 @@ class Batch(Mechanism):
         last = float(count.last or count.now)  # if no task was finished, all of the run counts
         if last <= warmup:
             raise InputError(
-                f"the run was over at time {last:g}, before its warm-up of {warmup:g}; expected a "
-                "shorter warm-up"
+                f"a run was over at time {last:g}, and its first {warmup:g} time units do not "
+                "count: nothing was measured"
             )
         return last
 
