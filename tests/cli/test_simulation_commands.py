@@ -313,6 +313,21 @@ def test_wrong_usage(
     assert message in lines[0]
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin1", "utf-8"])
+def test_json_has_all_characters_whatever_the_encoding(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "names.toml"
+    path.write_text(
+        'arrivals = [1, 1]\nrates = [[3], [3]]\nclasses = ["caf\u00e9", "\u03bb"]\n', "utf-8"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "gridwright", "allocate", str(path), "--json"],
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=True,
+    )
+    assert json.loads(done.stdout.decode("utf-8"))["classes"] == ["caf\u00e9", "\u03bb"]
+
+
 def cpu_seconds(pid: int) -> float:
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

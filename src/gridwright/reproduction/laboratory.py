@@ -120,8 +120,6 @@ class Laboratory:
     """Runs that are not cut, because their pieces are too short to tell whether they settle."""
     discarded: float = 0.0
     """Seconds of the GPU for pieces that did not tell."""
-    most: float = 0.0
-    """The most runs that were shown as done; those that are simulated anew were counted before."""
 
     def work(self) -> str:
         """Say how much was simulated."""
@@ -150,7 +148,7 @@ class Laboratory:
         for part in range(parts):
 
             def tell(share: float, done: int = part) -> None:
-                self._show(what, before + (done + share) / parts * len(runs))
+                self.show(what, before + (done + share) / parts * len(runs))
 
             some = [
                 each._replace(replications=-(-each.replications * (part + 1) // parts))
@@ -192,12 +190,7 @@ class Laboratory:
     def _tell(self, run: Run, share: float) -> None:
         """Show how many runs are done, with a share of one that is being simulated."""
         more = 0.0 if run in self.ahead else share
-        self._show(str(run), len(self.results.keys() | self.ahead) + more)
-
-    def _show(self, what: str, done: float) -> None:
-        """Show what is run, and how many runs are done."""
-        self.most = max(self.most, done)
-        self.show(what, self.most)
+        self.show(str(run), len(self.results.keys() | self.ahead) + more)
 
     def _wanted(self, run: Run) -> Wanted:
         """Return what the GPU is to simulate for a run."""
